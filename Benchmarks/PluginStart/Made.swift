@@ -26,7 +26,7 @@ actor MadeClient {
     self.http = http
   }
 
-  /// The HTTP status with which the service answers.
+  /// The HTTP status of the service's answer.
   func status() async throws(MadeError) -> Int {
     do throws(HTTPError) {
       return try await http.send(HTTPRequest("GET", baseURL)).status

@@ -114,7 +114,7 @@ struct Durability {
 
   // MARK: Restart
 
-  /// 250 runs of 500 steps, each of which began and ended.
+  /// 250 runs of 500 steps; each step began and ended.
   func restart() async throws -> Row {
     let path = folder.path("restart")
     var store: FileStateStore? = try await FileStateStore.open(

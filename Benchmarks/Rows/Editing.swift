@@ -26,7 +26,7 @@ struct Editing {
     ] + (try answers(path)) + [try memory(path)]
   }
 
-  /// What one answer takes, in seconds.
+  /// The time for one answer, in seconds.
   private struct Answer {
     let wall: Double
     let processor: Double
@@ -68,7 +68,7 @@ struct Editing {
     ]
   }
 
-  /// An hour of one who types two characters a second and looks at what is offered after every fifth.
+  /// An hour of a person who types two characters a second and looks at the completions after every fifth.
   private func memory(_ path: String) throws -> Row {
     let client = try EditorClient(opening: path, text)
     let line = text.split(separator: "\n", omittingEmptySubsequences: false).count - 2

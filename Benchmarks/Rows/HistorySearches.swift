@@ -67,7 +67,7 @@ struct HistorySearches {
   /// The argument that makes this program search a history and print how long that takes.
   static let searchingWord = "search"
 
-  /// What a figure is compared with.
+  /// The measure that a figure is compared with.
   private enum Measure: String {
     case processor, syncs, none
   }
@@ -76,7 +76,7 @@ struct HistorySearches {
     func report(_ what: String, _ figure: Double, bar: Double, _ measure: Measure = .processor) {
       print("\(what)\t\(figure)\t\(bar)\t\(measure.rawValue)")
     }
-    /// What one call takes, in the middle of many.
+    /// The time of one call, the median of many.
     func median(_ body: () async throws -> Void) async rethrows -> (wall: Double, processor: Double) {
       var times: [(wall: Double, processor: Double)] = []
       for _ in 0..<21 { times.append(try await spent(body)) }

@@ -112,7 +112,7 @@ struct Hours {
 
   private static func id(of submission: Value) -> String { submission["run"]?["run"]?.string ?? "" }
 
-  /// What people and programs do in a moment.
+  /// The actions of people and programs in one round.
   private func round(_ number: Int, _ home: URL, _ program: String, _ waiter: String) async throws {
     let talk = try await Talk(home, program: program)
     func ask(_ word: String, _ run: String, _ members: [(String, Value)] = [], hears answer: String) async throws {
@@ -160,7 +160,7 @@ struct Hours {
     let retried = try await talk.asked(
       .object(["ask": .string("retry"), "run": .string(Hours.id(of: failing))]), hearing: "accepted")
     try await ask("resume", retried.string ?? "", hears: "ended")
-    // One that is woken, and what people look at.
+    // A run that is woken, and the views that people look at.
     try await ask("pause", waiter, [("reason", .string("measured"))], hears: "paused")
     try await ask("resume", waiter, hears: "waits")
     try await ask("show", Hours.id(of: failing), hears: "run")

@@ -30,7 +30,7 @@ struct Items {
     let (few, some, many) = (1000, 10_000, 100_000)
     let usages = [try usage(few, 5), try usage(some, 5), try usage(many, 2)]
     let kilobytes = (usages[2].megabytes - usages[0].megabytes) * 1024 / Double(many - few)
-    // An item's own time, without that of the program's start.
+    // An item's own time, without the program's start.
     let (small, large) = (
       (usages[1].seconds - usages[0].seconds) / Double(some - few),
       (usages[2].seconds - usages[1].seconds) / Double(many - some)
@@ -42,7 +42,7 @@ struct Items {
       Row(
         "forEach of 100,000: time of an item beside 10,000", large / small, "×", .atMost(1.3),
         of: "\(shown(large * 1e6)) µs", beside: "\(shown(small * 1e6)) µs; all: \(shown(usages[2].seconds)) s"),
-      // Of as many as leave the journal in one file.
+      // For a number of items that leaves the journal in one file.
       Row(
         "forEach: the journal's bytes of an item",
         try journalBytes(of: folder.path("state-items-\(few * 10)")) / Double(few),

@@ -37,7 +37,7 @@ extension Serving {
         let id = run["run"]?["run"]?.string ?? ""
         for number in 0..<count {
           try client.ask(.object(["ask": .string("pause"), "run": .string(id), "reason": .string("measured")]))
-          // Who had it go on is told that it is left; that and the answer come in any order.
+          // The client that resumed it is told that it is paused; that and the answer come in any order.
           try await client.hear(number == 0 ? ["paused"] : ["ended", "paused"])
           try client.ask(.object(["ask": .string("resume"), "run": .string(id)]))
           try await client.hear("waits")
@@ -95,7 +95,7 @@ extension Serving {
     ])
   }
 
-  /// What `--version` prints.
+  /// The output of `--version`.
   func version() throws -> String {
     let process = Process()
     let out = Pipe()
@@ -108,7 +108,7 @@ extension Serving {
     return text.trimmingCharacters(in: .whitespacesAndNewlines)
   }
 
-  /// The program as an agent's clients name it: `errand 0.3.0`, the first words of what `--version` prints.
+  /// The program as an agent's clients name it: `errand 0.3.0`, the first words of the output of `--version`.
   func programName() throws -> String { try version().split(separator: " ").prefix(2).joined(separator: " ") }
 }
 

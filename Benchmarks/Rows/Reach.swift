@@ -4,10 +4,10 @@ import Foundation
 import Glibc
 import HTTPClient
 
-/// Measures what `errand serve` answers over HTTP: its budgets for programs, webhooks and pages.
+/// Measures the answers of `errand serve` over HTTP: its budgets for programs, webhooks and pages.
 ///
-/// What asks is C with a socket for each connection, so that it takes little of the processors that it shares with the
-/// agent.
+/// The client is written in C with a socket for each connection, so that it takes little of the processors that it
+/// shares with the agent.
 struct Reach {
   let serving: Serving
   let folder: WorkFolder
@@ -178,7 +178,7 @@ struct Reach {
 
   // MARK: At rest
 
-  /// What the program holds with a thousand schedules and an address.
+  /// The program's memory with a thousand schedules and an address.
   func rest() throws -> Row {
     let row = try serving.idle("idle-reach", "server: { listen: 127.0.0.1:0 }\n")[0]
     return Row("idle serve with 'server', 1,000 schedules: memory", row.value, "MB", .atMost(26))
@@ -186,12 +186,12 @@ struct Reach {
 
   // MARK: The agent
 
-  /// What came of some requests.
+  /// The results of some requests.
   private struct Outcome {
     /// How long all of them took, and the processor time of the agent meanwhile.
     var seconds: Double
     var processor: Double
-    /// That of each, sorted.
+    /// The time of each request, sorted.
     var times: [Double]
     var median: Double { times.isEmpty ? 0 : times[times.count / 2] }
     /// The slowest of a hundred.
@@ -199,7 +199,7 @@ struct Reach {
     /// The size of the last answer, its head included.
     var bytes: Int
 
-    /// The processor time of one of them, beside what the one in the middle took.
+    /// The processor time of one request, beside the median wall time.
     func row(_ what: String, _ bar: Bar) -> Row {
       .processor(what, processor / Double(times.count), bar, beside: "\(shownTime(median)): wall time, the median")
     }
@@ -250,7 +250,8 @@ struct Reach {
       return Array("\(text)\r\n\(body ?? "")".utf8)
     }
 
-    /// Asks until each is answered with the status; those that are told to come again do, as senders of webhooks do.
+    /// Asks until each request is answered with the status; a request that is told to come again does, as senders of
+    /// webhooks do.
     func ask(
       _ requests: [[UInt8]], _ status: Int, orAgainAfter busy: Int, over connections: Int
     ) throws -> Outcome {

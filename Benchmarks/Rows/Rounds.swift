@@ -51,7 +51,7 @@ struct Rounds {
       """)
   }
 
-  /// The seconds of all rounds up to the wait, all of which stay in one journal.
+  /// The seconds of all rounds up to the wait; the rounds stay in one journal.
   private func walked(_ rounds: Int) async throws -> Double {
     let store = try await FileStateStore.open(
       path(rounds), program: "benchmark", compaction: CompactionRule(smallest: .max))

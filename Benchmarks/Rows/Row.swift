@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a figure has to reach.
+/// The limit that a figure has to meet.
 ///
 /// Bars are ratios to floors and baselines of the same run, units of processor time, sizes or counts, because a time of
 /// one machine fails on the next. Only waits that people feel keep bars in milliseconds: those are promises.
@@ -46,11 +46,11 @@ struct Row {
   let unit: String
   /// Nil for a figure that is shown for orientation.
   let bar: Bar?
-  /// What was measured, where the value is its ratio to the baseline.
+  /// The measured value, if `value` is its ratio to the baseline.
   private(set) var detail: String
   /// The lower bound on the work, or the figure of others; empty if there is none.
   let baseline: String
-  /// What the value is divided by, where it is a processor time.
+  /// The unit that a processor time is divided by.
   private(set) var measure: Unit?
   private var isProcessorTime = false
 

@@ -66,7 +66,7 @@ struct Schedules {
     return [
       .processor("1,000,000 schedules, insert", figures[0], .atMost(1600)),
       Row("1,000,000 schedules, memory", figures[1], "MB", .atMost(186)),
-      // What the logarithm of a million allows, and a walk through them doesn't.
+      // The logarithm of a million fits within this bar; a walk through a million doesn't.
       .processor("1,000,000 schedules, 1,000 decisions", figures[2] * 1000, .atMost(7)),
     ]
   }

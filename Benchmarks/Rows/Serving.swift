@@ -37,7 +37,7 @@ struct Serving {
 
   // MARK: Lateness
 
-  /// The time between each slot and the instant at which its run was accepted, from the journal.
+  /// The time between each slot and the instant when its run was accepted, from the journal.
   func lateness() throws -> Row {
     let slots = 30
     let home = folder.url.appending(path: "lateness")

@@ -88,7 +88,7 @@ struct SharedStates {
     Double(count) / (try await spent(body)).wall
   }
 
-  /// What a run appends between two steps, so many times: the end of one and the beginning of the next.
+  /// Appends a run's events between two steps, so many times: the end of one and the beginning of the next.
   private static func append(_ steps: Int, to run: String, in store: SharedStateStore) async throws {
     for step in 0..<steps {
       let now = Durability.now
@@ -100,7 +100,7 @@ struct SharedStates {
     }
   }
 
-  /// Four workers take up runs that are due, 16 at a time.
+  /// Four workers claim runs that are due, 16 at a time.
   private func claims() async throws -> Row {
     let (count, workers) = (4000, 4)
     let terms = WorkerTerms(name: "benchmark")
@@ -136,9 +136,9 @@ struct SharedStates {
     let floor = (before + (try rowsPerSecond(clients: workers))) / 2
     for (database, _) in databases { await database.close() }
     try await client.close()
-    if taken != count { throw NotMeasured("of \(count) runs \(taken) were taken up") }
+    if taken != count { throw NotMeasured("\(taken) of \(count) runs were claimed") }
     return Row(
-      "in PostgreSQL: runs taken up by 4 workers", rate / floor, "×", .atLeast(1), of: "\(shown(rate))/s",
+      "in PostgreSQL: runs claimed by 4 workers", rate / floor, "×", .atLeast(1), of: "\(shown(rate))/s",
       beside: "\(shown(floor))/s: pgbench, 4 clients")
   }
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a process took from its start to its end.
+/// The resources that a process used from its start to its end.
 struct Usage {
   /// Seconds of wall time.
   var seconds: Double
@@ -13,8 +13,8 @@ struct Usage {
   var milliseconds: Double { seconds * 1000 }
 }
 
-/// Runs whole processes, each started by a small C program: a child's peak of memory is never below that of the process
-/// which started it, and this one is large.
+/// Runs whole processes, each started by a small C program: a child's peak of memory is never below its parent's, and
+/// this process is large.
 struct Spawner {
   /// The C program, which is also what `errand` is measured beside.
   static let floors = WorkFolder.programs.appending(path: "floors").path
@@ -24,7 +24,7 @@ struct Spawner {
 
   init(_ folder: WorkFolder) { self.folder = folder }
 
-  /// Runs a command in the work folder; one that fails is no measurement.
+  /// Runs a command in the work folder; a command that fails gives no measurement.
   func usage(of command: [String]) throws -> Usage {
     let figures = try figures("spawn", command, count: 4)
     return Usage(seconds: figures[0], processor: figures[1], megabytes: figures[2] / 1024, pageFaults: figures[3])
@@ -54,7 +54,7 @@ struct Spawner {
     process.standardError = try FileHandle(forWritingTo: URL(filePath: errors))
     try process.run()
     let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    // `waitUntilExit` looks every 50 ms only, which is longer than most of what is measured.
+    // `waitUntilExit` looks only every 50 ms, which is longer than most of the measured times.
     while process.isRunning { usleep(100) }
     let figures = text.split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
     guard figures.count == count + 1, figures[0] == 0 else {

@@ -13,26 +13,26 @@ struct SpeedPage {
     """
     # How fast it is
 
-    What Errand costs: \(program), measured on \(date) in one run on one machine: \(machine). `make speed` makes this page anew, in some minutes; `make bench` prints the rows alone.
+    This page shows the time and memory that Errand needs: \(program), measured on \(date) in one run on one machine: \(machine). `make speed` measures again and rewrites this page, in some minutes; `make bench` only prints the rows.
 
-    A bar is a ratio to something that the same run measures, because times of two machines, or of two days, say nothing about each other:
+    A bar is a ratio to another measurement of the same run, because times of two machines, or of two days, can't be compared:
 
-    * A *floor* is a C program in [`floors.c`](../Benchmarks/Floors/floors.c) that does the least which keeps as much: it starts, appends a line for each step and syncs it, with one sync for all that wait at once. A *baseline* is another way to do the same.
+    * A *floor* is a C program in [`floors.c`](../Benchmarks/Floors/floors.c) that does the least work to keep as much: it starts, appends a line for each step and syncs it, with one sync for all lines that wait at once. A *baseline* is another way to do the same.
     * A *unit* is a hundredth of the processor time of a fixed loop in C, which runs before and after each group of rows. In this run a unit took \(units).
-    * Sizes, memory and counts are what they are on every machine. Waits that people feel keep bars in milliseconds: those are promises.
+    * Sizes, memory and counts are the same on every machine. Waits that people feel have bars in milliseconds: those are promises.
 
-    A row without a bar is for orientation. A row that misses its bar says why, where that is known.
+    A row without a bar is for orientation. A row that misses its bar says why, if the reason is known.
 
     ## Whole processes, as you start them
 
-    The time is from the start of the process to its end, with everything that belongs to it: the program's start, reading and checking the recipe, a new state folder, every sync, and the end of the run in the history. It is the least of several runs, because every disturbance adds, or, where the disk decides, the pair of a run and its floor whose ratio is the median; memory is the peak, the median of the runs.
+    The time is from the start of the process to its end, and includes everything in between: the program's start, reading and checking the recipe, a new state folder, every sync, and the end of the run in the history. It is the shortest time of several runs, because every disturbance adds to it. Where the disk decides, it comes from the pair of a run and its floor whose ratio is the median. Memory is the peak, the median of the runs.
 
     \(table(.whole))
 
     * A durable step is `json.parse` of one number. Its result is on disk before the next step begins.
     * The answers come from a server on the same machine, which shares its processors with the program that asks.
     * *Start with more plugins* is a program that checks a recipe of 20 lines, linked with the shipped plugins and so many made-up ones, as [`PluginStart`](../Benchmarks/PluginStart/main.swift) shows.
-    * *Its own memory* is what a run holds at its end and shares with no other process; *pages of files* are those of the program and its libraries that it touched, which all processes share.
+    * *Its own memory* is the memory that a run holds at its end and shares with no other process; *pages of files* are the pages of the program and its libraries that the run touched, which all processes share.
 
     ## Beside other tools
 
@@ -40,17 +40,17 @@ struct SpeedPage {
 
     \(peerTable)
     \(missing.isEmpty ? "" : "\nNot measured, because PyPI wasn't reached: \(missing.joined(separator: ", ")).\n")
-    What the table doesn't show: Errand checks the whole recipe and every type before the first step, keeps each attempt with its instants and its outcome, and can be asked afterwards why it did what it did. The C programs and the Python script keep a line a step, and cannot go on where they stopped. GNU make goes on from the files that are there, but syncs none of them. huey keeps a queue and the results, told to sync each commit; what follows what is up to the tasks. dbos resumes workflows from their last step; its steps are functions of one Python program, whose types it doesn't check before it starts. aiohttp and curl keep nothing. Servers that run jobs for many machines aren't here, because a step there includes a network and a database server.
+    The table doesn't show that Errand checks the whole recipe and every type before the first step, keeps each attempt with its instants and its outcome, and can explain its decisions afterwards. The C programs and the Python script keep a line for each step, and can't resume where they stopped. GNU make resumes from the existing files, but syncs none of them. huey keeps a queue and the results, and is set to sync each commit; the tasks decide their own order. dbos resumes workflows from their last step; its steps are functions of one Python program, whose types it doesn't check before it starts. aiohttp and curl keep nothing. Servers that run jobs for many machines aren't here, because a step there includes a network and a database server.
 
     The programs of the peers are in [`peers.py`](../Benchmarks/Peers/peers.py).
 
     ## Inside a process
 
-    What the parts can do once the program runs, without its start: these rows call the modules from one process that is already warm.
+    These rows measure the parts without the program's start: they call the modules from one process that is already warm.
 
     \(table(.inProcess))
 
-    What isn't measured: several agents on several machines, other file systems, and services over a real network, where waiting for the answer takes longer than everything above.
+    Not measured: several agents on several machines, other file systems, and services over a real network, where waiting for the answer takes longer than everything above.
 
     """
   }
@@ -76,7 +76,7 @@ struct SpeedPage {
   private func table(_ scope: Group.Scope) -> String {
     let rows = measured.filter { $0.group.scope == scope }.flatMap(\.rows)
     return markdown(
-      ["What", "Figure", "Bar", scope == .whole ? "Floor, or beside it" : "Baseline", ""],
+      ["Measurement", "Figure", "Bar", scope == .whole ? "Floor, or beside it" : "Baseline", ""],
       rows.map { row in
         [row.what.replacing("in process: ", with: ""), row.figure, row.target, row.baseline, row.verdict]
       })

@@ -54,7 +54,7 @@ struct ToolCalls {
     ]
   }
 
-  /// What an answer of the program takes that is asked through plain pipes, with nothing around it.
+  /// The time for one answer of the program over plain pipes, without anything around it.
   private static func seconds(_ program: String, _ count: Int) throws -> Double {
     let (process, input, output) = (Process(), Pipe(), Pipe())
     process.executableURL = URL(filePath: program)

@@ -2,8 +2,9 @@ import Foundation
 
 /// The unit of processor time: a hundredth of a fixed loop in C that runs beside the rows.
 ///
-/// A slower machine takes longer for the loop and for what is measured, so a figure in units says more than a time does.
-/// It isn't the same on every machine: the loop computes, and a start or a step also waits for pages and calls the system.
+/// A slower machine takes longer for the loop and for the measured work, so a figure in units says more than a time
+/// does. It isn't the same on every machine: the loop computes, and a start or a step also waits for pages and calls
+/// the system.
 struct Unit {
   /// The processor time of one, in seconds.
   let seconds: Double
@@ -49,7 +50,8 @@ func processorSeconds(of process: Process) throws -> Double {
   return seconds(of: clock)
 }
 
-/// The processor time of one call: the least of those that fit in about half a second, because every disturbance adds.
+/// The processor time of one call: the least of the calls that fit in about half a second, because every disturbance
+/// adds.
 func processorSeconds(within limit: Double = 0.5, _ body: () throws -> Void) rethrows -> Double {
   try leastSeconds(of: CLOCK_PROCESS_CPUTIME_ID, within: limit, body)
 }

@@ -1,11 +1,11 @@
 import Foundation
 
-/// Has other tools do what the rows of whole processes have Errand do, for the page.
+/// Measures other tools at the work that Errand does in the rows of whole processes, for the page.
 ///
 /// The Python packages are in `.build/peers`, where `make speed` installs them if PyPI is reached; tools that aren't
 /// there are left out.
 struct WholePeers {
-  /// What is measured of each.
+  /// The cases that are measured for each tool.
   enum Case: String, CaseIterable {
     case step, chain, crowd, http
 
@@ -21,7 +21,7 @@ struct WholePeers {
 
   struct Figures {
     let name: String
-    /// What it keeps of each step.
+    /// The data that it keeps of each step.
     let keeps: String
     var usages: [Case: Usage]
   }

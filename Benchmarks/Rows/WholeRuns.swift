@@ -10,12 +10,12 @@ struct WholeRuns {
     spawner = Spawner(folder)
   }
 
-  /// The recipe of so many steps, each of which is kept.
+  /// The recipe of a number of steps; each step is kept.
   static func chain(_ steps: Int) -> String {
     "steps:\n" + (0..<steps).map { "  - { uses: json.parse, with: { text: \"\($0)\" } }\n" }.joined()
   }
 
-  /// The recipe of so many chains at once.
+  /// The recipe of a number of concurrent chains.
   static func crowd(_ chains: Int, _ steps: Int) -> String {
     "steps:\n  - forEach: lists.range(\(chains))\n    as: chain\n    maxParallel: \(chains)\n    "
       + chain(steps).replacing("\n", with: "\n    ") + "\n"
@@ -134,10 +134,10 @@ struct WholeRuns {
       memory: .atMost(40), beside: "C group commit")
   }
 
-  /// Rows of the floor's rounds and those of a run.
+  /// Rows of the floor's rounds and a run's rounds.
   ///
-  /// Disks are moody, for seconds at a time: so each run is compared with the floor just before it, and the pair in the
-  /// middle counts.
+  /// The speed of disks varies for seconds at a time: so each run is compared with the floor just before it, and the
+  /// median pair counts.
   private func rows(
     _ what: String, _ steps: Int, _ rounds: [[Usage]], wall: Bar, processor: Bar, memory: Bar?, beside name: String
   ) -> [Row] {

@@ -1,11 +1,11 @@
 import ActionKit
 
-// What a step says of the columns decides what rows it gets, when the recipe is checked and when it runs:
+// The step's `columns` determine the type of the rows, both when the recipe is checked and when it runs:
 //
 //     no `columns`                         map(string, string): every field as text
 //     `columns: {mark: "double?"}`         an object with these fields and no others
 //
-// A `?` makes an empty field an absent one; without it an empty field is a fault, but for a text.
+// A `?` reads an empty field as an absent one. Without it an empty field is an error, except in a column of texts.
 
 /// The type of a column's fields.
 enum ColumnType: String, Choice {
@@ -27,7 +27,7 @@ enum ColumnType: String, Choice {
     }
   }
 
-  /// What a field must be, with its article.
+  /// The expected value, with its article, for messages.
   private var wanted: String {
     switch self {
     case .string, .optionalString: "a text"
@@ -38,9 +38,9 @@ enum ColumnType: String, Choice {
     }
   }
 
-  /// The value of a field, nil for an absent one, or what is wrong with it.
+  /// The value of a field, nil for an absent one, or the error.
   ///
-  /// - Parameter whole: The text in which the field stands.
+  /// - Parameter whole: The text that contains the field.
   func value(of field: String, decimal: UInt8, in whole: [UInt8]) -> Result<Value?, ConversionError> {
     if self == .string { return .success(.string(field)) }
     if field.isEmpty, isOptional { return .success(nil) }
@@ -81,7 +81,7 @@ enum ColumnType: String, Choice {
   }
 }
 
-/// How a text in CSV is to be read.
+/// The settings for reading CSV.
 struct TableReading {
   var separator: String
   var names: [String]?
@@ -94,7 +94,7 @@ struct TableReading {
     case comma = ","
   }
 
-  /// The rows of a text in UTF-8; `what` names it in messages.
+  /// The rows of a UTF-8 text; `what` names the text in messages.
   func rows(of text: [UInt8], called what: String) throws(ActionError) -> [ValueMap] {
     let line = Self.separatorLine(of: text)
     guard let separator = line ?? CSVReader.separator(separator) else {
@@ -140,7 +140,7 @@ struct TableReading {
     }
   }
 
-  /// What a first line such as `sep=;` says, by which Excel is told what stands between two fields.
+  /// The separator of a first line such as `sep=;`, which tells Excel how fields are separated.
   private static func separatorLine(of text: [UInt8]) -> UInt8? {
     let line = Array(text.prefix { $0 != ASCII.newline && $0 != ASCII.carriageReturn })
     guard line.count == 5, String(decoding: line.prefix(4), as: UTF8.self).lowercased() == "sep=" else { return nil }
@@ -162,7 +162,7 @@ struct TableReading {
     return record
   }
 
-  /// The type of each column of the text, nil for one that was not asked for; nil if the step does not say what is wanted.
+  /// The type of each column of the text, nil for a column that wasn't requested; nil if the step has no `columns`.
   private func types(of names: [String]) throws(TableError) -> [ColumnType?]? {
     guard let columns else { return nil }
     let missing = columns.keys.sorted().filter { wanted in !names.contains { $0.hasSameScalars(as: wanted) } }
@@ -176,13 +176,13 @@ struct TableReading {
     return names.map { columns[$0] }
   }
 
-  /// What is wrong with names of columns of which two are the same.
+  /// The error for column names that contain a duplicate.
   private static func twice(_ names: [String]) -> ActionError? {
     var known: Set<String> = []
     return names.first { !known.insert($0).inserted }.map { .table("'names' has '\($0)' twice") }
   }
 
-  /// What is refused for certain: names, and the whole table where all of it is written out.
+  /// Errors that are certain before the run: duplicate names, and errors of the table if all inputs are literal.
   static func refusals(of input: StepInput) -> [Refusal] {
     let names = input["names"]
     if let names, input.isKnown(names), let twice = twice((names.list ?? []).compactMap(\.string)) {
@@ -199,7 +199,7 @@ struct TableReading {
     }
   }
 
-  /// A declared output, with the type of its rows as the input's `columns` say it.
+  /// A declared output; the input's `columns` determine the type of its rows.
   static func shaped(_ output: ObjectSchema, for input: Value) -> ObjectSchema {
     let row: FieldType
     if let columns = input["columns"], !columns.isNull {
@@ -231,7 +231,7 @@ extension TextPattern {
 }
 
 extension ActionError {
-  /// What is wrong with a table; nothing was done with it.
+  /// An error about a table; nothing was done with it.
   static func table(_ message: String) -> ActionError {
     ActionError(.validation, "\(message).")
   }

@@ -1,7 +1,7 @@
 import ActionKit
 import LocalFiles
 
-/// Rows, and how they are written.
+/// Rows, and the settings for writing them.
 struct TableWriting: FieldSet {
   @Field("The rows, as maps by the names of the columns; what a row lacks is an empty field.") var rows: [ValueMap]
   @Field("The columns, in their order; absent means all, as they first appear.", .notEmpty) var columns: [String]?
@@ -35,14 +35,14 @@ struct TableWriting: FieldSet {
     return try encoding.bytes(of: writer.bytes, hasMark: hasMark)
   }
 
-  /// A text with an apostrophe before it, by which spreadsheet programs take it for a text, if they would take it for a
-  /// formula (OWASP, "CSV injection").
+  /// A text that spreadsheet programs would read as a formula gets an apostrophe, which makes them read it as text
+  /// (OWASP, "CSV injection").
   private static func guarded(_ field: String) -> String {
     guard let first = field.utf8.first, "=+-@\t\r".utf8.contains(first) else { return field }
     return "'\(field)"
   }
 
-  /// The keys of all rows, in the order in which they first appear.
+  /// The keys of all rows, in order of first appearance.
   private static func names(of rows: [ValueMap]) -> [String] {
     var columns = ValueMap()
     for row in rows { for member in row.members { _ = columns.insert(member) } }
@@ -55,7 +55,8 @@ struct TableWriting: FieldSet {
 
   // MARK: Before anything runs
 
-  /// What is refused for certain: cells whose type no field can hold, and characters that the encoding lacks.
+  /// Errors that are certain before the run: cells of a type that can't be a field, and characters that the encoding
+  /// lacks.
   static func refusals(of input: StepInput) -> [Refusal] {
     guard let rows = input["rows"], input["columns"].map(input.isKnown) ?? true else { return [] }
     let columns = input["columns"]?.list.map { $0.compactMap(\.string) }
@@ -81,7 +82,7 @@ struct TableWriting: FieldSet {
     }
   }
 
-  /// The refusal of computed rows, if any value of theirs is of a type that no field can hold.
+  /// The refusal of computed rows if any of their values has a type that can't be a field.
   private static func misfit(in row: ValueType?, of columns: [String]?, _ rows: String, at value: Value) -> [Refusal] {
     let found: (cell: String, misfit: String)? =
       switch row {
@@ -98,6 +99,6 @@ struct TableWriting: FieldSet {
 }
 
 extension ValueType {
-  /// The type of a list's items, where that is known.
+  /// The type of a list's items, if it is known.
   fileprivate var element: ValueType? { if case .list(let element) = self { element } else { nil } }
 }

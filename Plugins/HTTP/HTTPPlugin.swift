@@ -16,7 +16,7 @@ public enum HTTPPlugin: ClientLibrary, WebPlugin {
     print(made.status, try JSON.parse(try await shop.get("/items", query: ["limit": "2"]).body))
     """
 
-  /// What a connection to one service needs: nothing, if it asks for no credentials and steps give whole addresses.
+  /// The settings of a connection; none are needed if steps give whole addresses and no credentials.
   public struct Configuration: ValidatedFieldSet {
     @Field("Where the service is; addresses that begin with a slash start from here.", .pattern(.baseURL))
     package var baseURL: String?

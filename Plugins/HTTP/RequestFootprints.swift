@@ -18,7 +18,7 @@ extension HTTPPlugin: FootprintPlugin {
     )
   }
 
-  /// What is at an address; at one that is not known, all that a step may ask.
+  /// The service that an address names; for an unknown address, all services that a step may ask.
   private static func service(_ url: String?, _ connection: Configuration) -> Resource {
     guard let base = connection.baseURL else { return url.map { .service($0) } ?? .everything }
     guard let url else { return connection.allowOtherHosts ? .everything : .service(base) }
@@ -37,7 +37,7 @@ extension HTTPPlugin: RefusingPlugin {
     for (name, fields) in [
       ("query", input["query"]), ("form", input["form"]), ("fields", input["multipart"]?["fields"]),
     ] { refusals += WebBody.refusals(of: fields, called: name, in: input) }
-    // Where a path starts is known from the connection alone.
+    // Paths need the connection's address; whole addresses can be checked without it.
     let isPath = input["url"]?.string.map { $0.hasPrefix("/") || $0.hasPrefix("?") } ?? true
     if let url = input["url"], let text = url.string, let settings = connection ?? (isPath ? nil : Configuration()) {
       do throws(ActionError) { _ = try WebClient.address(of: text, settings) } catch {

@@ -2,15 +2,14 @@ public import ActionKit
 import SandboxKit
 import LocalFiles
 
-// The sandbox: a small shop on a loopback port, with what there is to try. Beside what every sandbox has
-// (`SandboxServer`):
+// The sandbox: a small shop on a loopback port. Beside the paths that every sandbox has (`SandboxServer`), it serves:
 //
-//   /items          a list, by pages (`limit`, `page`) with Link headers and ETags; POST makes one, also from a form
+//   /items          a list, by pages (`limit`, `page`) with Link headers and ETags; POST adds an item, also from a form
 //   /items/1        one item: GET, PUT, DELETE
-//   /uploads        takes a form with files by POST, and says what it was
+//   /uploads        receives a form with files by POST, and lists its parts
 //   /cursor/items   the list as `{"data": […], "next": "…"}`, by the cursor `after`
 //   /notes.txt      a text
-//   /files/…        items.csv and report.zip, which can be had in parts
+//   /files/…        items.csv and report.zip, which can be downloaded in parts
 
 extension HTTPPlugin: SandboxedPlugin {
   public static func startSandbox(_ options: SandboxOptions) async throws -> any RunningSandbox {

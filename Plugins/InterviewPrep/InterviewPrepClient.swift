@@ -8,11 +8,11 @@ public import HTTPClient
 public protocol InterviewPrepClientProtocol: Sendable {
   /// Asks whether the backend answers, which says nothing about its language model; throws if it does not.
   func health() async throws(InterviewPrepError)
-  /// Has a routine made for the week.
+  /// Generates a routine for the week.
   func generateRoutine(for profile: Profile) async throws(InterviewPrepError) -> Generated<WeekPlan>
-  /// Has a prep pack made.
+  /// Generates a prep pack.
   func generatePrep(for profile: Profile) async throws(InterviewPrepError) -> Generated<PrepPack>
-  /// Regenerates one section of a plan, and gives the plan with it.
+  /// Regenerates one section of a plan, and returns the whole plan with it.
   func reroll(
     _ section: PlanSection, of plan: WeekPlan, for profile: Profile
   ) async throws(InterviewPrepError) -> Generated<WeekPlan>
@@ -20,11 +20,11 @@ public protocol InterviewPrepClientProtocol: Sendable {
 
 /// Something that was made for a person.
 public struct Generated<Content: Sendable>: Sendable {
-  /// What was made.
+  /// The generated content.
   public var content: Content
-  /// Whether the backend gave a ready-made answer, or what it was sent, because its language model failed.
+  /// Whether the backend's language model failed, so that the content is a canned answer or the unchanged section.
   public var isCanned: Bool
-  /// What was left out because it cannot be read, a sentence each.
+  /// One sentence for each part that was left out because it cannot be read.
   public var warnings: [String] = []
 }
 
@@ -35,7 +35,7 @@ public struct Generated<Content: Sendable>: Sendable {
 ///     for day in try await client.generateRoutine(for: me).content.days { print(day.date, day.tasks) }
 ///
 /// Both generations of the backend are understood: the older one plans by the clock, the newer one by hours. Each call
-/// is sent once; `InterviewPrepError.isRetryable` says whether it is worth sending again. What cannot be right is
+/// is sent once; `InterviewPrepError.isRetryable` says whether it is worth sending again. An invalid profile or plan is
 /// refused before it is sent. A client can be shared by any number of tasks.
 public final class InterviewPrepClient: InterviewPrepClientProtocol {
   /// A backend on this machine.

@@ -15,10 +15,10 @@ public enum InterviewPrepPlugin: ClientLibrary, WebPlugin {
     for day in try await client.generateRoutine(for: me).content.days { print(day.date, day.tasks) }
     """
 
-  /// What a connection to one backend needs: nothing, if it runs on this machine.
+  /// The settings of a connection to one backend; a backend on this machine needs none.
   ///
-  /// There are no accounts. What is asked for goes to the backend and its language model, and newer backends keep it in
-  /// their logs, name included; a made-up name does as well.
+  /// The backend has no accounts. The requests go to the backend and its language model, and newer backends keep them
+  /// in their logs, with the name; a made-up name works as well.
   public struct Configuration: FieldSet {
     @Field("Where the backend is.", .pattern(.baseURL)) var baseURL = InterviewPrepClient.defaultBaseURL
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)

@@ -1,8 +1,8 @@
 import ActionKit
 
-/// Reading JSON as steps ask for it.
+/// Reads JSON for steps.
 enum JSONReading {
-  /// The value at a place of a text; `what` names the text in messages.
+  /// The value at a JSON pointer of a text; `what` names the text in messages.
   static func value(of text: String, at pointer: String, called what: String) throws(ActionError) -> Value {
     let value: Value
     do throws(JSONError) { value = try JSON.parse(text, allowing: .halfPairs) } catch {
@@ -25,7 +25,7 @@ struct JSONContent: FieldSet {
   @Field("Whether every item has its own line, or all is on one.") var layout = JSONLayout.pretty
   @Field("Whether the keys of maps are in alphabetical order, and not in that of the value.") var sortKeys = false
 
-  /// The value as text, which ends with a line break if it is laid out for people.
+  /// The value as text; with a layout for people it ends with a line break.
   func text() throws(ActionError) -> String {
     let isIndented = layout == .pretty
     do throws(JSONError) {
@@ -37,7 +37,7 @@ struct JSONContent: FieldSet {
   }
 }
 
-/// How JSON is laid out.
+/// The layout of JSON text.
 enum JSONLayout: String, Choice {
   case pretty, compact
 }

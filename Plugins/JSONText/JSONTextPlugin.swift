@@ -14,7 +14,7 @@ public enum JSONTextPlugin: FilePlugin {
   ) -> [Refusal] {
     var refusals = fileRefusals(of: action, input, on: connection, in: context)
     if action == "parse", let given = input["text"], let text = given.string {
-      // Where the place is computed, the whole has to be JSON all the same.
+      // If the pointer is computed, the text must be JSON all the same.
       let place = input["at"].flatMap { $0.string == nil ? nil : $0 }
       do throws(ActionError) {
         _ = try JSONReading.value(of: text, at: place?.string ?? "", called: "the text")

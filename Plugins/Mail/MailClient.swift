@@ -5,23 +5,23 @@ import SMTPClient
 
 /// Sends mail.
 public protocol MailSending: Sendable {
-  /// Hands a mail to the server, and returns when the server has taken it for all recipients.
+  /// Sends a mail to the server, and returns when the server has accepted it for all recipients.
   ///
-  /// - Parameter id: The Message-ID without its angle brackets, by which readers know a mail that comes twice.
+  /// - Parameter id: The Message-ID without its angle brackets; mail programs recognise a duplicate by it.
   func send(_ mail: Mail, id: String, date: Timestamp) async throws(MailError)
 }
 
 /// Sends mail through one SMTP server, each on a connection of its own.
 ///
-/// The server takes a mail for all its recipients or, if it refuses one of them, not at all.
+/// The server accepts a mail for all its recipients or, if it refuses one of them, not at all.
 public struct MailClient: MailSending {
   /// The server.
   public let settings: MailSettings
-  /// Where recipes take attachments from.
+  /// The folder of recipes' attachments.
   var files = LocalFiles(folder: nil)
   private let report: @Sendable (_ server: String, _ status: Int?, _ bytes: Int, TimeSpan) -> Void
 
-  /// Creates a client, without a connection yet.
+  /// Creates a client; doesn't connect yet.
   public init(
     _ settings: MailSettings,
     report: @escaping @Sendable (_ server: String, _ status: Int?, _ bytes: Int, TimeSpan) -> Void = { _, _, _, _ in }
@@ -38,7 +38,7 @@ public struct MailClient: MailSending {
     return "\(digest.prefix(32)).errand@\(sender.host)"
   }
 
-  /// Hands a mail to the server, and returns when the server has taken it for all recipients.
+  /// Sends a mail to the server, and returns when the server has accepted it for all recipients.
   public func send(_ mail: Mail, id: String, date: Timestamp) async throws(MailError) {
     guard id.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != ASCII.less && $0 != ASCII.greater })
     else {
@@ -65,11 +65,11 @@ public struct MailClient: MailSending {
       .invalid, "The mail has \(size) bytes, and \(settings.maxBytes) are the most; attach less, or raise 'maxBytes'.")
   }
 
-  /// Throws unless the server took the mail.
+  /// Throws unless the server accepted the mail.
   private func judge(_ outcome: SMTPTransfer.Outcome) throws(MailError) {
     let (host, status) = (settings.host, outcome.status)
     let reply = outcome.reply.isEmpty ? nil : outcome.reply
-    // A server that has all of a mail takes it or refuses it; until it has said which, the outcome is unknown.
+    // A server that has received the whole mail accepts or refuses it; until its reply, the outcome is unknown.
     let effect: OutsideEffect = outcome.isHandedOver && !(400...599).contains(status) ? .unknown : .none
     if outcome.isCancelled {
       throw MailError(.cancelled, "Sending the mail was ended before \(host) had taken it.", effect: effect)
@@ -120,11 +120,11 @@ public struct MailClient: MailSending {
       .connection, "The connection to the mail server \(host) ended before it had taken the mail.", effect: effect)
   }
 
-  /// The text of a reply that is one line, after a colon.
+  /// The text of a reply of one line, after a colon.
   private func words(_ outcome: SMTPTransfer.Outcome) -> String {
     let text = outcome.reply.utf8.dropFirst(4)
     guard !text.isEmpty, text.count <= 200, !text.contains(ASCII.newline) else { return "" }
-    // The sentence around it has a full stop of its own.
+    // The sentence around it ends with a full stop.
     let said = String(decoding: Array(text), as: UTF8.self).trimmed
     return ": " + (said.hasSuffix(".") ? String(said.dropLast()) : said)
   }

@@ -12,7 +12,7 @@ public enum MailPlugin: ClientLibrary {
     try await client.send(mail, id: "1@example.org", date: SystemTime().now())
     """
 
-  /// What a connection to one SMTP server needs.
+  /// The settings of a connection to one SMTP server.
   public struct Configuration: ValidatedFieldSet {
     @Field("Name of the SMTP server.", .pattern(.host)) var host: String
     @Field("Its port; left out, the one that goes with 'security': 465, 587 or 25.", .range(1...65_535))

@@ -2,14 +2,14 @@ public import ActionKit
 import SandboxKit
 import LocalFiles
 
-// The sandbox: a mail server of this program (`PostOffice`), which keeps what it is handed and delivers nothing. Beside it,
-// on a port of its own, it is told of trouble (`ControlEndpoint`); a call is a recipient's address. There are the faults
+// The sandbox: a mail server in this program (`PostOffice`), which keeps the mails it receives and delivers none. Tests
+// order its faults on another port (`ControlEndpoint`); a call is a recipient's address. The faults are:
 //
-//   refuse       the connection ends before the server has said a word
-//   busy         the mail is not taken for now (451, or another `status`)
-//   recipient    a recipient is refused for ever (550, or another `status`)
-//   cutOff       the connection ends before the mail has come
-//   lostAnswer   the connection ends when the mail has come, before the answer; the mail is kept
+//   refuse       the connection ends before the server has sent anything
+//   busy         the mail is refused temporarily (451, or another `status`)
+//   recipient    a recipient is refused permanently (550, or another `status`)
+//   cutOff       the connection ends before the mail has arrived
+//   lostAnswer   the connection ends after the mail has arrived, before the reply; the mail is kept
 
 extension MailPlugin: SandboxedPlugin {
   public static func startSandbox(_ options: SandboxOptions) async throws -> any RunningSandbox {
@@ -17,7 +17,7 @@ extension MailPlugin: SandboxedPlugin {
   }
 }
 
-/// What can go wrong with a mail.
+/// The faults of a mail sandbox.
 enum MailFault: String, SandboxFaultKind {
   case refuse, busy, recipient, cutOff, lostAnswer
 
@@ -30,7 +30,7 @@ enum MailFault: String, SandboxFaultKind {
 final class MailSandbox: RunningSandbox {
   let office: PostOffice
   private let control: ControlEndpoint<MailFault>
-  /// Where attachments are, as other sandboxes left them.
+  /// The folder of attachments; other sandboxes may have filled it.
   private let folder: FolderSandbox
 
   init(_ options: SandboxOptions) async throws {

@@ -54,7 +54,7 @@ public protocol MarkbookClientProtocol: Sendable {
   ///
   /// It is built at about 1 AM. There is one a day: asking again replaces what was asked before.
   @discardableResult func scheduleBackup(matching: String) async throws(MarkbookError) -> StatusResponse
-  /// Asks for the address of the backup, which is deleted about an hour after it was first told.
+  /// Requests the address of the backup, which is deleted about an hour after the address was first given.
   func getBackupURL() async throws(MarkbookError) -> BackupURLResponse
 }
 
@@ -63,9 +63,9 @@ public protocol MarkbookClientProtocol: Sendable {
 ///     let client = MarkbookClient(apiKey: key, username: "admin", password: password)
 ///     for markbook in try await client.markbookList().markbooks { print(markbook.name) }
 ///
-/// It logs in on the first call, renews the session before it ends, and can be shared by any number of tasks. A call
-/// is sent once: what is sent twice is a read or an idempotent write that was refused, and then under a new session,
-/// because the one before may have ended. What goes wrong is a `MarkbookError`.
+/// It logs in on the first call, renews the session before it ends, and can be shared by any number of tasks. A call is
+/// sent once, except that a refused read or idempotent write is sent again under a new session, because the previous
+/// one may have ended. Errors are of type `MarkbookError`.
 public actor MarkbookClient: MarkbookClientProtocol {
   /// Where the service is, unless a school has its own.
   public static let defaultBaseURL = "https://smpcsonline.com.au/markbook/api/v1.5"
@@ -231,7 +231,7 @@ extension MarkbookClient {
   }
 
   public func getBackupURL() async throws(MarkbookError) -> BackupURLResponse {
-    // The first address told starts the hour after which the zip is gone; a refusal tells none.
+    // The first answer with an address starts the hour after which the zip is deleted; a refusal has no address.
     var call = MarkbookCall(.idempotentWrite, "getbackupurl")
     call.accepted = [.okay, .errorPending, .errorNoBackup]
     return try await ask(call)
@@ -302,7 +302,7 @@ extension CreateMarkbookRequest {
     map["studentlist"] = .list(
       studentList.map { student in
         var map = student.wireValue
-        // The service goes by the key.
+        // The service ignores the name and uses the key.
         map["classname"] = .string(classList.first { $0.key == student.classKey }?.name ?? "")
         return .map(map)
       })

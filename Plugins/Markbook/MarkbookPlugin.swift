@@ -16,7 +16,7 @@ public enum MarkbookPlugin: ClientLibrary, WebPlugin {
     for markbook in try await client.markbookList().markbooks { print(markbook.name) }
     """
 
-  /// What a connection to one school needs.
+  /// The settings of a connection to one school.
   public struct Configuration: FieldSet {
     @Field("Where the service is.", .pattern(.baseURL)) var baseURL = MarkbookClient.defaultBaseURL
     @Field("The school's key: Other administration actions, Show API Key.", .notEmpty) var apiKey: Secret<String>

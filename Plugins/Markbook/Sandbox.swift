@@ -119,7 +119,7 @@ final class SandboxHandler: Sendable {
     return await spoilt(envelope(action, answer, at: now), by: fault)
   }
 
-  /// What goes wrong after it was done.
+  /// Damages or delays the answer to a call that was done.
   private func spoilt(_ answer: Value, by fault: MarkbookFault?) async -> HTTPServerResponse {
     guard let fault else { return .json(answer) }
     let text = JSON.shown(answer)
@@ -172,7 +172,7 @@ final class SandboxHandler: Sendable {
     return answer
   }
 
-  /// The seven fields that every answer begins with, and what follows them.
+  /// The seven fields that every answer begins with, and the rest of the answer.
   private func envelope(_ action: String, _ answer: SandboxAnswer, at now: Timestamp) -> Value {
     var map = ValueMap([
       ("source", .string("Markbook Online")), ("api", .string(school.origin + MarkbookSandbox.root)),
@@ -232,7 +232,7 @@ extension SandboxSchool {
 }
 
 extension SandboxParameters {
-  /// Of a name that is given twice the first value counts.
+  /// Keeps the first value of a name that is given twice.
   fileprivate init(_ query: HTTPQuery) {
     values = Dictionary(query.items.map { ($0.name, $0.value) }) { first, _ in first }
   }

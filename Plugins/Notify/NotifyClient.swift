@@ -11,7 +11,7 @@ public protocol Notifying: Sendable {
 
 /// Sends messages to a webhook and to an ntfy server.
 ///
-/// It never sends one twice: neither honours a key for that.
+/// It never sends a message twice, because neither service honours an idempotency key.
 public final class NotifyClient: Notifying {
   private let settings: NotifySettings
   private let http: HTTPClient
@@ -26,7 +26,7 @@ public final class NotifyClient: Notifying {
     self.time = time
   }
 
-  /// The host of the webhook, which is all of its address that may be shown.
+  /// The webhook's host; the rest of its address is secret.
   var webhookHost: String? { settings.webhookURL.flatMap { HTTPURL($0)?.host } }
   /// The host of the ntfy server.
   var ntfyHost: String { HTTPURL(settings.ntfyURL)?.host ?? settings.ntfyURL }
@@ -36,7 +36,8 @@ public final class NotifyClient: Notifying {
 
   /// Posts a value as JSON to the webhook, signed as Standard Webhooks do if it has an id.
   ///
-  /// - Parameter id: What the receiver tells messages apart by: the same for one that is sent again.
+  /// - Parameter id: The message's id, which is the same when it is sent again, so that the receiver recognises
+  ///   duplicates.
   public func post(_ body: Value, signedAs id: String?) async throws(NotifyError) -> WebhookAnswer {
     guard let address = settings.webhookURL else {
       throw NotifyError(.invalid, "The connection has no webhook; give it a 'webhookURL' in errand.yaml.")
@@ -99,14 +100,14 @@ public final class NotifyClient: Notifying {
     return NtfyReceipt(id: id, takenAt: NotifyClient.instant(receipt, "time"))
   }
 
-  // Apart, because the optimizer of Swift 6.3 fails on them in place.
+  // Separate functions, because the optimizer of Swift 6.3 fails if they are inlined here.
   private static func text(_ value: Value?, _ name: String) -> String? { value?[name]?.string }
   private static func instant(_ value: Value?, _ name: String) -> Timestamp? {
     guard let seconds = value?[name]?.int else { return nil }
     return Timestamp(seconds: seconds)
   }
 
-  /// Posts a value, and gives the answer of a server that took it.
+  /// Posts a value, and returns the response if the server accepted it.
   private func send(
     _ body: Value, to url: String, _ headers: HTTPHeaders, hidesPath: Bool = false, as server: String
   ) async throws(NotifyError) -> HTTPResponse {
@@ -143,7 +144,7 @@ public final class NotifyClient: Notifying {
       .httpStatus(response.status),
       "What was sent to \(server) was refused with HTTP status \(response.status)\(advice).", detail: response.reason,
       retryAfter: response.retryAfter(now: time.now()),
-      // A server that failed may have passed the message on before.
+      // A server that failed may have forwarded the message first.
       effect: response.status >= 500 ? .unknown : .none)
   }
 }

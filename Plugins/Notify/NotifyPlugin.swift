@@ -1,6 +1,6 @@
 public import ActionKit
 
-/// Lets recipes tell people something: through a webhook of a chat, or to their telephones through ntfy.
+/// Lets recipes notify people through a chat's webhook, or on their phones through ntfy.
 public enum NotifyPlugin: ClientLibrary, WebPlugin {
   public static let name = "notify"
   public static let summary = "Notifies people through a webhook, or through ntfy on their phones."
@@ -11,7 +11,7 @@ public enum NotifyPlugin: ClientLibrary, WebPlugin {
     try await NotifyClient(settings).publish(NtfyMessage("The backup is done."))
     """
 
-  /// Where messages go.
+  /// The settings of a connection: the destinations of messages, and time limits.
   public struct Configuration: FieldSet {
     @Field("Address of the webhook; a secret, because everyone who knows it can write there.", .notEmpty)
     var webhookURL: Secret<String>?

@@ -2,10 +2,10 @@ public import ActionKit
 import SandboxKit
 import Synchronization
 
-// The sandbox: a webhook at /hook and an ntfy server beside it, which keep what they are sent. Beside what every sandbox
-// has (`SandboxServer`), for tests from outside:
+// The sandbox: a webhook at /hook and an ntfy server beside it, which keep the messages they receive. Beside the paths
+// that every sandbox has (`SandboxServer`), it serves for tests from outside:
 //
-//   /sandbox/messages             what was sent, oldest first, as JSON: [{"to": "webhook", "body": …}, …]
+//   /sandbox/messages             the received messages, oldest first, as JSON: [{"to": "webhook", "body": …}, …]
 
 extension NotifyPlugin: SandboxedPlugin {
   public static func startSandbox(_ options: SandboxOptions) throws -> any RunningSandbox {
@@ -28,7 +28,7 @@ final class NotifySandbox: ServedSandbox {
     }
   }
 
-  /// What was sent, oldest first.
+  /// The received messages, oldest first.
   var messages: [(to: String, body: Value)] { inbox.messages.withLock { $0 } }
 
   var configuration: Value {

@@ -1,12 +1,12 @@
 public import ActionKit
 
-/// Lets recipes write what they found for people: tables and reports, in Markdown or as plain text.
+/// Lets recipes write tables and reports for people, in Markdown or as plain text.
 public enum ReportPlugin: LocalPlugin {
   public static let name = "text"
   public static let summary = "Writes tables and reports for people, in Markdown or as plain text."
   public static let actions: [any Action<ReportStyles>.Type] = [FormatTable.self, FormatReport.self]
 
-  /// Nothing needs to be said of a connection.
+  /// The connection has no settings.
   public struct Configuration: FieldSet {
     public init() {}
   }
@@ -16,5 +16,5 @@ public enum ReportPlugin: LocalPlugin {
   }
 }
 
-/// What the actions work on, which is nothing beside their input.
+/// The service of the actions; it is empty, because they need only their input.
 public struct ReportStyles: Sendable {}

@@ -1,10 +1,10 @@
 import ActionKit
 
-// A table from a list of maps. Columns of numbers are set to the right. What a cell holds is data: in Markdown every
-// character that would be markup is escaped, in plain text every character that a terminal would obey is shown instead,
-// and a line break is a space in either.
+// A table from a list of maps. Columns of numbers are aligned to the right. The content of a cell is data: in Markdown,
+// all markup characters are escaped; in plain text, control characters are replaced by visible ones; and in both, a
+// line break becomes a space.
 
-/// How a text is written.
+/// The format of a text.
 enum TextStyle: String, Choice {
   case markdown, plain
 }
@@ -20,7 +20,7 @@ enum Alignment: String, Choice {
   case auto, left, right
 }
 
-/// A table that is laid out.
+/// A table with its layout.
 struct TextTable {
   private struct Column {
     var heading: String
@@ -47,13 +47,13 @@ struct TextTable {
         case .right: true
         case .auto: values.contains { !$0.isNull } && values.allSatisfy { $0.isNull || $0.isNumber }
         }
-      // The shortest rule that sets to one side has three characters.
+      // The shortest delimiter row that aligns a column has three characters.
       let width = ([heading] + cells).reduce(style == .markdown ? 3 : 1) { max($0, $1.displayWidth) }
       return Column(heading: heading, cells: cells, isRight: isRight, width: width)
     }
   }
 
-  /// The keys of all rows, in the order in which they first appear.
+  /// The keys of all rows, in order of first appearance.
   private static func keys(of rows: [ValueMap]) -> [String] {
     var keys = ValueMap()
     for row in rows { for member in row.members { _ = keys.insert(member) } }
@@ -93,7 +93,7 @@ extension Value {
     }
   }
 
-  /// The value on one line of a table.
+  /// The value as the text of a cell, on one line.
   fileprivate func cell(_ style: TextStyle) -> String {
     let text = csvField ?? JSON.shown(self)
     return style == .markdown ? text.onOneLine.escapedForMarkdown : text.safe
@@ -104,7 +104,7 @@ extension String {
   /// The text with its line breaks as spaces.
   var onOneLine: String { replacing("\r\n", with: " ").replacing("\n", with: " ").replacing("\r", with: " ") }
 
-  /// The text so that Markdown (CommonMark, with the tables of GitHub) shows it as it is, inside a line.
+  /// The text escaped so that Markdown (CommonMark, with GitHub's tables) shows it unchanged inside a line.
   var escapedForMarkdown: String {
     var result = ""
     for scalar in unicodeScalars {

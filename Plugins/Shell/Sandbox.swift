@@ -3,12 +3,12 @@ import HTTPClient
 import SandboxKit
 import LocalFiles
 
-// The sandbox: this machine, on which only what computes and reads is run, in a folder of made-up files. A command that
-// writes answers at once with the first exit code that it expects, and with nothing in its outputs; its step says so in
-// `isRun`. On a loopback port it is told of trouble (`ControlEndpoint`); a call is a command line. There are the faults
+// The sandbox: this machine, with a folder of made-up files. Only commands that compute or read are run. A command that
+// writes isn't run: it returns the first exit code that it expects, with empty outputs, and its step says so in
+// `isRun`. Tests order faults on a loopback port (`ControlEndpoint`); a call is a command line. The faults are:
 //
-//   exit      the command ends with code 1, or another `status`, and has done nothing
-//   timeOut   the command is given up as one that takes too long
+//   exit      the command exits with code 1, or another `status`, and has done nothing
+//   timeOut   the command fails as if it took too long
 
 extension ShellPlugin: SandboxedPlugin {
   public static func startSandbox(_ options: SandboxOptions) async throws -> any RunningSandbox {
@@ -16,7 +16,7 @@ extension ShellPlugin: SandboxedPlugin {
   }
 }
 
-/// What can go wrong with a command.
+/// The faults of a shell sandbox.
 enum CommandFault: String, SandboxFaultKind {
   case exit, timeOut
 
@@ -51,14 +51,14 @@ private final class ShellSandbox: RunningSandbox {
   }
 }
 
-/// Asks a sandbox how commands are to fail.
+/// Asks a sandbox for the faults of commands.
 struct CommandFaults: Sendable {
   let url: String
   private let http = HTTPClient(configuration: HTTPClientConfiguration(proxy: .none))
 
   init(_ url: String) { self.url = url }
 
-  /// The code with which a command ends instead of being run; nil if nothing strikes it.
+  /// The exit code of a command that a fault replaces; nil if the command is to run.
   func code(for command: ShellCommand, called name: String, _ words: [String]) async throws -> Int? {
     let query = HTTPQuery([HTTPQuery.Item("call", shown(words))]).encoded
     let response: HTTPResponse

@@ -6,7 +6,7 @@ import Glibc
 public protocol CommandRunning: Sendable {
   /// Runs a command to its end, or until the task is cancelled.
   ///
-  /// - Parameter onPrint: Receives what it writes as it is read, from a thread that may block.
+  /// - Parameter onPrint: Receives the output as it is read, on a thread that may block.
   func run(
     _ command: ShellCommand, onPrint: (@Sendable ([UInt8], PrintedStream) -> Void)?
   ) async throws(ShellError) -> ShellResult
@@ -19,13 +19,13 @@ extension CommandRunning {
   }
 }
 
-/// Runs commands in an environment that holds only what is named, each of which ends with all that it started.
+/// Runs commands with only named environment variables; a command ends together with all processes that it started.
 ///
 ///     let shell = ShellClient()
 ///     let result = try await shell.run(ShellCommand(.program("git"), ["log", "-1", "--format=%s"], folder: "/srv/site"))
 ///     print(String(decoding: result.output, as: UTF8.self))
 public struct ShellClient: CommandRunning {
-  /// What every command has.
+  /// The environment and limits of all commands.
   public let settings: ShellSettings
   private let report: @Sendable (_ words: [String], _ result: Result<ShellResult, ShellError>, TimeSpan) -> Void
 
@@ -42,7 +42,7 @@ public struct ShellClient: CommandRunning {
 
   /// Runs a command to its end, or until the task is cancelled.
   ///
-  /// - Parameter onPrint: Receives what it writes as it is read, from a thread that may block.
+  /// - Parameter onPrint: Receives the output as it is read, on a thread that may block.
   public func run(
     _ command: ShellCommand, onPrint: (@Sendable ([UInt8], PrintedStream) -> Void)?
   ) async throws(ShellError) -> ShellResult {
@@ -79,7 +79,7 @@ public struct ShellClient: CommandRunning {
     return try result.get()
   }
 
-  /// Why no command can have a variable.
+  /// The error if no command can have this variable.
   static func fault(ofVariable name: String, _ value: String) -> ShellError? {
     if name.isEmpty || name.utf8.contains(ASCII.equals) || name.utf8.contains(0) {
       return ShellError(.invalid, "'\(name)' cannot be the name of a variable")
@@ -88,15 +88,15 @@ public struct ShellClient: CommandRunning {
     return nil
   }
 
-  /// Why no command can have an argument.
+  /// The error if no command can have this argument.
   static func fault(ofArgument word: String, of program: String) -> ShellError? {
     guard word.utf8.contains(0) else { return nil }
     return ShellError(.invalid, "an argument of '\(program)' contains a NUL character")
   }
 
-  // MARK: What is run
+  // MARK: Programs
 
-  /// The program's path and then its arguments, the first of which is its own name.
+  /// The program's path, then its `argv`, which begins with its name.
   private func words(of command: ShellCommand) throws(ShellError) -> [String] {
     switch command.work {
     case .script(let text): return ["/bin/sh", "sh", "-c", text, "sh"] + command.arguments
@@ -123,9 +123,9 @@ public struct ShellClient: CommandRunning {
     if case .program(let name) = command.work { name } else { "sh" }
   }
 
-  // MARK: How it ended
+  // MARK: Results
 
-  /// The end of what a command wrote to one of its outputs, which says most; nil if it wrote nothing.
+  /// The end of an output of a command, which usually has the error; nil if the output is empty.
   private static func end(of bytes: [UInt8], isCut: Bool) -> String? {
     let text = String(decoding: bytes, as: UTF8.self).trimmed.excerpt(1900, .end, isCut: isCut)
     return text.isEmpty ? nil : text
@@ -133,7 +133,7 @@ public struct ShellClient: CommandRunning {
 
   private func judged(_ end: ChildProcess.End, _ command: ShellCommand) throws(ShellError) -> ShellResult {
     let name = name(of: command)
-    // What was killed may break off within a secret.
+    // The output of a killed command may end within a secret.
     let isCut = if case .exit = end.reason { false } else { true }
     let (errors, output) = (
       ShellClient.end(of: end.errors, isCut: isCut), ShellClient.end(of: end.output, isCut: isCut)
@@ -147,7 +147,7 @@ public struct ShellClient: CommandRunning {
     switch end.reason {
     case .notStarted(let code):
       throw ShellError(.notStarted, "'\(name)' was not started: \(systemErrorText(code))")
-    // It is given no time limit of its own.
+    // The process has no time limit of its own.
     case .cancelled, .late:
       throw ShellError(.cancelled, "'\(name)' was ended before it was done", detail: detail)
     case .tooMuchOutput:

@@ -13,7 +13,7 @@ public enum ShellPlugin: ClientLibrary {
     print(String(decoding: result.output, as: UTF8.self))
     """
 
-  /// What commands see and may do.
+  /// The settings of a connection: the environment, folder and limits of commands.
   public struct Configuration: FieldSet {
     @Field("Where programs are looked for: absolute folders, separated by colons.", .notEmpty)
     var path = ShellSettings.path
@@ -54,10 +54,10 @@ public enum ShellPlugin: ClientLibrary {
   }
 }
 
-/// Which commands a connection runs.
+/// The commands that a connection runs.
 enum CommandsRun: String, Choice { case all, reads }
 
-/// What the action works on: the client, where commands work, and which ones are run.
+/// The service of the action: the client, the folder of commands, and the kinds of commands to run.
 public struct ShellService: Sendable {
   let client: any CommandRunning
   let files: LocalFiles
@@ -65,7 +65,7 @@ public struct ShellService: Sendable {
   let runs: CommandsRun
 }
 
-/// A command line for people, shortened if it is long: words that a shell would take apart are quoted.
+/// A command line for people, shortened if it is long; words that a shell would split or expand are quoted.
 func shown(_ words: [String]) -> String {
   words.map { word in
     let isPlain =
@@ -80,7 +80,7 @@ extension ShellError: ActionErrorConvertible {
     switch kind {
     case .invalid: ActionError(.configuration, message)
     case .notStarted: ActionError(.plugin, message, effect: ActionError.Effect.none)
-    // It said itself that it failed, and did what it did; it may do better the next time.
+    // The command reported its failure itself, and may have changed things; it may succeed the next time.
     case .exited: ActionError(.plugin, message, detail: detail, retryable: true, effect: .done)
     case .signalled, .tooMuchOutput, .lost: ActionError(.plugin, message, detail: detail, effect: .unknown)
     case .cancelled: ActionError(.cancelled, message, detail: detail, effect: .unknown)

@@ -51,7 +51,7 @@ final class StationboardSandbox: ServedSandbox {
       /// How many boards come so.
       var left = Int.max
       var boards = 0
-      /// When the minute began in which the edge counts requests, and how many have come since.
+      /// The start of the current minute of the edge's rate limit, and the number of requests in it.
       var minute: (start: Timestamp, requests: Int)?
       /// The answers that the edge holds, by their keys, each with its time.
       var held: [[String]: (answer: HTTPServerResponse, at: Timestamp)] = [:]
@@ -69,7 +69,7 @@ final class StationboardSandbox: ServedSandbox {
 
     func answer(_ request: HTTPServerRequest, at now: Timestamp) -> HTTPServerResponse {
       guard request.method == "GET" else { return .text("Method not allowed", status: 405) }
-      // What a test tells the sandbox is no request to the service.
+      // A test's command to the sandbox isn't a request to the service.
       if request.path.hasPrefix("/sandbox/") { return passed(request, at: now) }
       let left = 120 - count(at: now)
       guard left >= 0 else {
@@ -131,7 +131,7 @@ final class StationboardSandbox: ServedSandbox {
 
     // MARK: Boards
 
-    /// Answers as the edge does, which gives what it holds; not everything that is asked is in its keys.
+    /// Answers like the edge, from its cache if possible; the cache keys omit some parameters.
     private func cached(_ query: HTTPQuery, _ request: HTTPServerRequest, at now: Timestamp) -> HTTPServerResponse {
       guard query["debug"] != "1" else { return board(query, request, at: now) }
       let stop = query["stop_id"] ?? query["stationId"] ?? query["station_id"] ?? ""

@@ -21,9 +21,9 @@ public protocol StationboardClientProtocol: Sendable {
 ///     let bern = try await client.board(BoardQuery("Parent8507000"))
 ///     for train in bern.departures { print(train.line ?? "", train.destination ?? "", train.delayMin ?? 0) }
 ///
-/// It can be shared by any number of tasks. One board is asked for by one request at a time, and not again before the
-/// minimum interval is over, because nothing is new sooner; until then the board that is held is given. What goes wrong
-/// is a `StationboardError`.
+/// It can be shared by any number of tasks. It sends one request at a time for each board, and none before the minimum
+/// interval is over, because nothing is new sooner; until then it returns the held board. Errors are of type
+/// `StationboardError`.
 public actor StationboardClient: StationboardClientProtocol {
   /// The public service.
   public static let defaultBaseURL = "https://api.mesdeparts.ch"
@@ -39,7 +39,7 @@ public actor StationboardClient: StationboardClientProtocol {
   /// How many boards are held.
   private static let mostHeld = 64
 
-  /// What is held of one board; an object, because it is large.
+  /// The held answers of one board; an object, because it is large.
   fileprivate final class Held {
     /// The last answer.
     let latest: Board
@@ -101,7 +101,7 @@ extension StationboardClient {
     if held[target] == nil, let entry = await shelf?.entry(of: baseURL + target) { held[target] = Held(entry) }
     do throws(StationboardError) {
       let board = try await current(query, target)
-      // What was kept is better than nothing at all.
+      // An earlier board is better than none.
       if board.isTimeout, let good = standIn(for: query, target, "The service ran out of time.", isTimeout: true) {
         return good
       }
@@ -130,11 +130,11 @@ extension StationboardClient {
     return board
   }
 
-  /// The last good board, if it may stand in.
+  /// Returns the last good board, if it may stand in.
   ///
-  /// A failure is tried again by the rules of its caller, and ends with the last error: in its place stands an earlier
-  /// board only for callers that say how old it may be. An empty answer for lack of time is no failure, so no caller would try
-  /// it again, and it tells nothing that an earlier board does not tell better (contract, sections 10 and 11).
+  /// A failure is retried by its caller's rules, and ends with the last error. An earlier board replaces the error only
+  /// for callers that set its maximum age. An empty answer for lack of time is no failure, so no caller would retry it,
+  /// and an earlier board tells more than it does (contract, sections 10 and 11).
   private func standIn(for query: BoardQuery, _ target: String, _ reason: String, isTimeout: Bool) -> Board? {
     let now = time.now()
     guard let good = held[target]?.good, let age = now.span(since: good.board.receivedAt) else { return nil }
@@ -250,7 +250,7 @@ extension StationboardClient {
 }
 
 extension StationboardClient.Held {
-  /// What an earlier program held; nil if it cannot be read any more.
+  /// The answers that an earlier program held; nil if they can no longer be read.
   fileprivate convenience init?(_ entry: BoardShelf.Entry) {
     func board(_ kept: BoardShelf.Kept) -> Board? {
       guard var board = try? Board(answer: kept.answer, receivedAt: kept.receivedAt) else { return nil }
@@ -312,7 +312,7 @@ extension StationboardClient {
 
   public func health() async throws(StationboardError) -> Health {
     let response = try await send("/health")
-    // What does not work says so itself, with a status of failure.
+    // A service that isn't healthy says so in its answer, with an error status.
     guard response.status == 200 || response.status == 500, let value = try? response.json(), value["ok"]?.bool != nil
     else {
       if response.status != 200 { throw failure(response, "/health") }
@@ -349,7 +349,7 @@ extension StationboardClient {
     throw failure(response, String(Substring(target.utf8.prefix { $0 != ASCII.question })))
   }
 
-  /// What an answer means that is none.
+  /// The error for an answer with an error status.
   private func failure(_ response: HTTPResponse, _ path: String) -> StationboardError {
     let body = try? response.json()
     // The code is a text, or in an object with more.

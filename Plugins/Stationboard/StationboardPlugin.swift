@@ -14,7 +14,7 @@ public enum StationboardPlugin: ClientLibrary, WebPlugin {
     for train in bern.departures { print(train.line ?? "", train.destination ?? "", train.delayMin ?? 0) }
     """
 
-  /// What a connection to the service needs, which is nothing for the public one.
+  /// The settings of a connection to the service; the public service needs none.
   public struct Configuration: FieldSet {
     @Field(
       "Where the service is; https://mesdeparts-ch.fly.dev is the same one without the cache before it.",

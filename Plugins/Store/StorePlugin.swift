@@ -1,9 +1,10 @@
 public import ActionKit
 
-/// Lets recipes keep named values that outlive their runs: a streak, the day of the last report, a copy to compare with.
+/// Lets recipes store named values that outlive their runs: a streak, the day of the last report, a copy to compare
+/// with.
 ///
-/// The values lie in the state, beside the runs, and all recipes that share a state share them. The plugin has no
-/// client and no sandbox: with `--sandbox` the state is one that is thrown away, and its values with it.
+/// The values are in the state, beside the runs, and all recipes of a state share them. The plugin has no client and no
+/// sandbox: with `--sandbox` the state is a temporary one, and the values are deleted with it.
 public enum StorePlugin: LocalPlugin {
   public static let name = "store"
   public static let summary = "Stores named values that outlive a run, safely beside other runs."
@@ -11,7 +12,7 @@ public enum StorePlugin: LocalPlugin {
     Get.self, Put.self, CompareAndSet.self, Increment.self, Delete.self, List.self,
   ]
 
-  /// Nothing: the values are where the runs are.
+  /// Empty, because the values are in the state.
   public struct Configuration: FieldSet {
     public init() {}
   }
@@ -20,7 +21,7 @@ public enum StorePlugin: LocalPlugin {
 }
 
 extension ActionContext {
-  /// The values, which every run has and a context made by hand may lack.
+  /// The stored values, which every run has; a context that was created by hand may lack them.
   var storedValues: any ValueStore {
     get throws(ActionError) {
       guard let values else {
@@ -31,7 +32,7 @@ extension ActionContext {
   }
 }
 
-/// What people call a value.
+/// The name of a value in plans.
 func subject(_ name: String) -> String { "The stored value '\(name)'" }
 
 /// A value as people read it, shortened if it is long.

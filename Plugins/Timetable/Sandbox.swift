@@ -2,8 +2,8 @@ public import ActionKit
 import SandboxKit
 import Synchronization
 
-// The sandbox: a publisher on a loopback port that behaves as the contract says, with data for the academic year that it
-// is, so that today has classes when the real today would.
+// The sandbox: a publisher on a loopback port that behaves as the contract says, with data for the current academic
+// year, so that there are classes today if the real faculty would have some.
 //
 // Files lie under /ubborarservice. Beside what every sandbox has (`SandboxServer`):
 //

@@ -22,9 +22,9 @@ public protocol TimetableClientProtocol: Sendable {
   func academicCalendar(refresh: Bool) async throws(TimetableError) -> Published<AcademicCalendar?>
 }
 
-/// Something that was published, and how current it is.
+/// Published content, and how current it is.
 public struct Published<Content: Sendable>: Sendable {
-  /// What was published.
+  /// The content.
   public var content: Content
   /// Whether it was kept, and did not come over the network now.
   public var fromCache: Bool
@@ -34,7 +34,7 @@ public struct Published<Content: Sendable>: Sendable {
   public var checkedAt: Timestamp
   /// Why it is not current, as a sentence; nil if it is.
   public var staleReason: String?
-  /// What is odd about it, as sentences.
+  /// The oddities of the content or its source, as sentences.
   public var warnings: [String] = []
 
   /// The same with another content.
@@ -51,9 +51,9 @@ public struct Published<Content: Sendable>: Sendable {
 ///     let mine = TimetableSelection(academicYear: "2025-2026", programId: "informatica-maghiara", year: 1, group: 511)
 ///     for day in try await client.timetable(of: mine).content?.days ?? [] { print(day.day, day.entries.count) }
 ///
-/// It keeps what it reads, in a folder or in memory, asks about it at most every ten minutes, and gives what it kept, with
-/// the reason, when the network fails or a file is damaged. It can be shared by any number of tasks. What goes wrong is a
-/// `TimetableError`.
+/// It caches the files that it reads in a folder or in memory, and checks for new ones at most every ten minutes. When
+/// the network fails or a file is damaged, it returns the cached file with the reason. It can be shared by any number
+/// of tasks. Errors are of type `TimetableError`.
 public final class TimetableClient: TimetableClientProtocol {
   /// The public instance: the faculty of mathematics and informatics of the university of Cluj.
   public static let defaultBaseURL = "https://ronuhz.github.io/ubborarservice"
@@ -78,8 +78,8 @@ public final class TimetableClient: TimetableClientProtocol {
   ///   - http: Sends the requests; share one among all clients of a process.
   ///   - limits: How long a request may take and how large a file may be.
   ///   - time: Tells how old a file is.
-  ///   - zone: The university's time zone, in which the times of classes are.
-  ///   - weekOneMonday: A Monday that begins a `week1`, for dates of which no academic calendar says more.
+  ///   - zone: The university's time zone, which the times of classes refer to.
+  ///   - weekOneMonday: A Monday that begins a `week1`, for dates that no academic calendar covers.
   public convenience init(
     baseURL: String = defaultBaseURL, cacheFolder: String? = nil, minimumInterval: TimeSpan = .seconds(600),
     http: HTTPClient = HTTPClient(), limits: HTTPLimits = HTTPLimits(maxBodyBytes: 8 << 20),
@@ -120,7 +120,7 @@ extension TimetableClient {
     }
   }
 
-  /// A date as a recipe gives it or, without one, that of an instant at the university.
+  /// Returns the date that a recipe gives or, without one, the date of an instant at the university.
   func date(_ text: String?, or instant: Timestamp) throws(TimetableError) -> CivilDate {
     guard let text else { return try zone.localTime(at: instant).time.date }
     guard let date = CivilDate(text) else { throw TimetableError(.invalidParameter, "'\(text)' isn't a date.") }
@@ -161,7 +161,7 @@ extension TimetableClient {
     of selection: TimetableSelection, refresh: Bool = false
   ) async throws(TimetableError) -> Published<GroupTimetable?> {
     if let fault = selection.fault { throw TimetableError(.invalidParameter, fault) }
-    // The publisher replaces a timetable by an empty one when its source fails, and keeps nothing of what was there.
+    // When its source fails, the publisher replaces a timetable by an empty one, and keeps no copy of the old one.
     var answer = try await fetch(GroupTimetable.self, selection.path, refresh, mayBeMissing: true) { new, kept in
       guard new.isPlaceholder, let kept, !kept.isEmpty else { return nil }
       return "The publisher could not read the university's page and put an empty timetable in place of this one."
@@ -217,12 +217,12 @@ extension AnnouncementList {
 }
 
 extension Published {
-  /// What is to be said of something that another answer was made with: what is odd about it, and why it is not current.
+  /// Returns the warnings about content that another answer was made from: its oddities, and why it isn't current.
   func doubts(of name: String) -> [String] {
     warnings + (staleReason.map { ["\(name) is of \(checkedAt), and a newer one is unavailable. \($0)"] } ?? [])
   }
 
-  /// What has to be there.
+  /// Returns the content of a file that must be there, or throws an error.
   fileprivate func present<Wrapped>(_ name: String) throws(TimetableError) -> Published<Wrapped>
   where Content == Wrapped? {
     guard let wrapped = content else {
@@ -236,12 +236,12 @@ extension Published {
 // MARK: - Fetching
 
 extension TimetableClient {
-  /// Reads a file, from the network or from what is kept; nil if the answer is that there is none.
+  /// Reads a file from the network or the cache; nil if the answer is that there is none.
   ///
   /// - Parameters:
-  ///   - mayBeMissing: Whether 404 is an answer, which replaces what was kept; else it is a failure, for which what was
-  ///     kept stands in.
-  ///   - check: Says what is wrong with a file beside the one that was kept.
+  ///   - mayBeMissing: Whether 404 is a valid answer that replaces the cached file. Otherwise it is a failure, and the
+  ///     cached file stands in.
+  ///   - check: Returns the fault of a new file, given the cached one, or nil.
   private func fetch<File: FieldSet>(
     _ type: File.Type, _ path: String, _ refresh: Bool, mayBeMissing: Bool = false,
     check: @escaping @Sendable (_ new: File, _ kept: File?) -> String? = { _, _ in nil }

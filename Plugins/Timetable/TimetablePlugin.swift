@@ -17,7 +17,7 @@ public enum TimetablePlugin: ClientLibrary, WebPlugin {
     for day in try await client.timetable(of: mine).content?.days ?? [] { print(day.day, day.entries.count) }
     """
 
-  /// What a connection to one publisher needs, which is nothing for the public instance.
+  /// The settings of a connection to one publisher; the public instance needs none.
   public struct Configuration: ValidatedFieldSet {
     @Field("Where the publisher's files are.", .pattern(.publisherURL)) var baseURL = TimetableClient.defaultBaseURL
     @Field("Time zone of the university, in which the times of classes are.", .notEmpty) var zone = "Europe/Bucharest"

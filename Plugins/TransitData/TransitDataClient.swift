@@ -3,9 +3,9 @@ public import HTTPClient
 import LocalFiles
 import Synchronization
 
-/// Everything that the rail station data set can be asked, and how it is kept up to date.
+/// The queries and updates of the rail station data set.
 ///
-/// Programs that want to be tested without the network take this protocol; `TransitDataClient` is the real one.
+/// Programs that want to be tested without the network use this protocol; `TransitDataClient` is the real client.
 public protocol TransitDataClientProtocol: Sendable {
   /// The newest release; the API is asked at most once in the minimum interval unless it is forced.
   func latestRelease(isForced: Bool) async throws(TransitDataError) -> CheckedRelease
@@ -13,12 +13,12 @@ public protocol TransitDataClientProtocol: Sendable {
   func release(tag: String) async throws(TransitDataError) -> CheckedRelease
   /// A page of all releases as GitHub orders them, drafts and previews included.
   func releases(perPage: Int, page: Int) async throws(TransitDataError) -> [Release]
-  /// Whether there is something newer than what is installed; downloads nothing.
+  /// Checks whether a newer version than the installed one is available; downloads nothing.
   func checkForUpdate(_ choice: ReleaseChoice, isForced: Bool) async throws(TransitDataError) -> UpdateCheck
-  /// Downloads, verifies and installs a release if it is newer; a trouble on the way to the check leaves what is
-  /// installed in use, and says so.
+  /// Downloads, verifies and installs a release if it is newer. If the check fails, the installed version stays in use,
+  /// and the result says so.
   func update(_ choice: ReleaseChoice, isForced: Bool) async throws(TransitDataError) -> UpdateResult
-  /// Installs a station file that came with a program, if it is newer than what is installed.
+  /// Installs a station file that came with a program, if it is newer than the installed one.
   func install(file path: String) async throws(TransitDataError) -> UpdateResult
   /// The data set in use, without asking the network.
   func installed() async throws(TransitDataError) -> InstalledData
@@ -30,7 +30,7 @@ public enum ReleaseChoice: Hashable, Sendable {
   case latest
   /// The one with the greatest date among the last hundred that are neither drafts nor previews.
   case greatest
-  /// The one of a tag, even if it is older than what is installed.
+  /// The one with a tag, even if it is older than the installed one.
   case tag(String)
 }
 
@@ -58,15 +58,15 @@ public struct UpdateCheck: Hashable, Sendable {
   public var trouble: String?
 }
 
-/// What an update did.
+/// The result of an update.
 public struct UpdateResult: Sendable {
-  /// What was found; its `installed` is the version before.
+  /// The check before it; its `installed` is the version before.
   public var check: UpdateCheck
   /// The data set in use now.
   public var data: InstalledData
   /// Whether it was installed now.
   public var isUpdated: Bool
-  /// What is different from the version before; empty if nothing was installed before.
+  /// The differences from the version before; empty if nothing was installed before.
   public var changes: [RailChange]
 }
 
@@ -79,7 +79,7 @@ public struct InstalledData: Sendable {
   /// Why it is not the version that was installed last; nil if it is.
   public var trouble: String?
 
-  /// What looks wrong and is no reason to refuse the data, a sentence each.
+  /// The oddities that are no reason to refuse the data, a sentence each.
   ///
   /// The tag is typed by hand and the version stamped by a program, so that they may differ.
   public var warnings: [String] {
@@ -95,8 +95,8 @@ public struct InstalledData: Sendable {
 ///     try await client.update(.latest)
 ///     let exits = try await client.installed().data.exits(near: Position(latitude: 1.284, longitude: 103.851))
 ///
-/// What is installed is read once and answers without the network. Updating never goes back to an older version by
-/// itself, and replaces the data only by a file whose size, digest and checksum are right.
+/// The installed data set is read once, and queries don't use the network. An update never goes back to an older
+/// version on its own, and replaces the data only by a file whose size, digest and checksum are right.
 public actor TransitDataClient: TransitDataClientProtocol {
   nonisolated let settings: TransitDataSettings
   /// Where recipes take files from.
@@ -105,14 +105,14 @@ public actor TransitDataClient: TransitDataClientProtocol {
   private let time: any TimeSource
   private let api: ReleasesAPI
   private let store: InstalledStore
-  /// What was read last.
+  /// The data set that was read last.
   private var loaded: InstalledData?
 
   /// Creates a client; nothing is sent before the first call.
   ///
   /// - Parameters:
   ///   - settings: Where the data set is published.
-  ///   - folder: Where it is installed, a folder of its own that is made when it is needed; nil installs it in memory.
+  ///   - folder: A folder for the data set alone, which is created when it is needed; nil installs it in memory.
   ///   - http: Sends the requests; share one among all clients of a process.
   ///   - time: Tells how old an answer is.
   public init(
@@ -189,7 +189,7 @@ public actor TransitDataClient: TransitDataClientProtocol {
     return try await install(bytes)
   }
 
-  /// Installs the bytes of a station file if it is newer than what is installed.
+  /// Installs the bytes of a station file if it is newer than the installed one.
   func install(_ bytes: [UInt8]) async throws(TransitDataError) -> UpdateResult {
     let before = await current()
     let (settings, store, now) = (settings, store, time.now())
@@ -226,7 +226,7 @@ public actor TransitDataClient: TransitDataClientProtocol {
       changes: before.map { RailChange.changes(from: $0.data, to: data.data) } ?? [])
   }
 
-  /// Looks at the release that is wanted; trouble on the way is no error if something is installed.
+  /// Checks the wanted release; trouble with the network is no error if a version is installed.
   private func check(
     _ choice: ReleaseChoice, isForced: Bool, over before: InstalledData?
   ) async throws(TransitDataError) -> UpdateCheck {
@@ -284,7 +284,7 @@ public actor TransitDataClient: TransitDataClientProtocol {
         return CheckedRelease(try await api.latest(isForced: isForced))
       } catch {
         guard case .rateLimited = error.kind else { throw error }
-        // The file itself costs no quota; if it cannot be found either, the quota is what people should hear of.
+        // The file itself costs no quota; if it cannot be found either, the error about the quota is thrown.
         guard let tag = try? await api.latestTagOfFile() else { throw error }
         let asset = Release.Asset(name: settings.assetName, url: settings.assetURL(tag: tag), isUploaded: true)
         return CheckedRelease(
@@ -348,7 +348,7 @@ public actor TransitDataClient: TransitDataClientProtocol {
     return data
   }
 
-  /// What is in use; the version before it if its file is damaged.
+  /// Returns the data set in use; the previous one if its file is damaged.
   private func current() async -> InstalledData? {
     guard store.folder != nil else { return loaded }
     let (known, settings) = (loaded, settings)

@@ -18,7 +18,7 @@ public enum TransitDataPlugin: ClientLibrary, WebPlugin {
     for found in try await client.installed().data.exits(near: here, within: 300) { print(found.exit.code) }
     """
 
-  /// What a connection to one published data set needs: nothing, unless it is another one than the producer's own.
+  /// The settings of a connection to one published data set; the producer's own data set needs none.
   public struct Configuration: FieldSet {
     @Field("Who owns the repository on GitHub.", .notEmpty) var owner = standard.owner
     @Field("The repository whose releases hold the data set.", .notEmpty) var repository = standard.repository

@@ -33,7 +33,7 @@ RECIPES = {
     # Waits for a person.
     "greeting": """
         summary: Greets after a person has agreed.
-        inputs: { name: { type: string, summary: Who is greeted. } }
+        inputs: { name: { type: string, summary: The name to greet. } }
         steps:
           - id: ask
             approve: { prompt: "Greet ${{ inputs.name }}?" }

@@ -1,13 +1,13 @@
 import ActionKit
 
-/// The file that is to be read.
+/// The input of actions that read a file.
 struct FilePath: FieldSet {
   @Field("Path of the file.", .notEmpty) var path: String
 }
 
-/// What is to be written: a text or bytes.
+/// The content to write: a text or bytes.
 enum FileContent {
-  /// What is wrong if not exactly one of the two is given.
+  /// The conflict if not exactly one of the two is given.
   static func conflicts(_ text: String?, _ bytes: [UInt8]?) -> [Conflict] {
     switch (text, bytes) {
     case (nil, nil): [Conflict("needs 'text' or 'bytes'")]

@@ -57,7 +57,7 @@ enum ListFiles: Action {
   }
 }
 
-/// What is at a path.
+/// The kind of file at a path.
 enum FileKind: String, Choice {
   case file, folder, link, other
 

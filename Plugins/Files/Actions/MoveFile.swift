@@ -50,7 +50,7 @@ enum MoveFile: PreviewingAction, ReconcilingAction {
     let (source, target) = (try await from.status(), try await to.status())
     if source?.identity == identity { return .notDone }
     if target?.identity == identity { return .done(try Output { $0.path = to.path }) }
-    // On another file system it is another file, of the same size and time.
+    // A move to another file system creates another file, with the same size and time.
     if source == nil, let target, target.kind == .file, target.bytes == baseline.bytes,
       target.modifiedAt == baseline.modifiedAt
     {

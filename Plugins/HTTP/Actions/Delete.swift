@@ -42,7 +42,7 @@ enum Delete: AddressedAction, PreviewingAction {
     if !isGone { try service.check(response, to: request, expecting: input.expect, isWrite: true) }
     return try Output {
       $0.status = response.status
-      // What is elsewhere is still there; that it was gone already is what was wanted.
+      // A redirect deletes nothing, and a resource that is already gone is a success without a deletion.
       $0.deleted = (200...299).contains(response.status)
       $0.headers = AnswerFields.headers(of: response)
     }

@@ -43,7 +43,7 @@ enum Download: AddressedAction, TimedAction, PreviewingAction {
       .init(
         method: "GET", url: input.url, query: input.query, headers: input.headers, accept: "*/*",
         secrets: context.secrets))
-    // An address that comes with its query is mostly one that an answer gave, and may be signed.
+    // An address with a query usually comes from a response, and may be signed.
     request.hidesQuery = input.url.utf8.contains(ASCII.question)
     return request
   }

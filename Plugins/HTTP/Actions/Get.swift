@@ -53,12 +53,13 @@ enum Get: AddressedAction {
       try service.check(response, to: request, expecting: input.expect, isWrite: false)
       return try AnswerFields.body(of: response, to: request, as: input.answer, in: input.encoding, isWrite: false)
     }
-    // What cannot be read is not kept: it would stand in the way of what was read before, and be read in vain again.
+    // An unreadable response isn't cached: it would replace a readable one, and fail again when read from the cache.
     let keeping = WebClient.Keeping(isAsked: input.cached, fallsBack: input.fallback)
     let answer = try await service.read(request, keeping: keeping) { new, kept in
       do throws(ActionError) {
         let isJSON = try read(new).isJSON
-        // A step that takes any answer still expects data, and a page in its place is mostly one of maintenance.
+        // A step that accepts any response still expects data, and a web page in its place is usually a maintenance
+        // page.
         guard !isJSON, new.isPage, let kept, (try? read(kept).isJSON) == true else { return nil }
         return AnswerFields.page(in: request)
       } catch {

@@ -2,12 +2,12 @@ package import ActionKit
 package import HTTPClient
 package import LocalFiles
 
-/// What an answer must be.
+/// How to read the body of a response.
 package enum AnswerKind: String, Choice {
   case auto, json, text
 }
 
-/// What a service answered.
+/// The status, header fields and body of a response.
 package struct AnswerFields: FieldSet {
   package init() {}
 
@@ -19,7 +19,7 @@ package struct AnswerFields: FieldSet {
 }
 
 extension AnswerFields {
-  /// Reads an answer; `isWrite` says that something was changed by it.
+  /// Reads a response; `isWrite` says that the request changed something.
   init(_ response: HTTPResponse, to request: HTTPRequest, as kind: AnswerKind, in encoding: ReadEncoding, isWrite: Bool)
     throws
   {
@@ -35,7 +35,7 @@ extension AnswerFields {
   private static let isPage =
     "is a web page and not JSON; check the address, and that the service is not down for maintenance."
 
-  /// What is said of a web page in the place of data.
+  /// The message for a web page in place of data.
   static func page(in request: HTTPRequest) -> String {
     "the answer to \(request.method) \(request.redactedURL) \(isPage)"
   }
@@ -44,23 +44,23 @@ extension AnswerFields {
     var headers: [String: String] = [:]
     for field in response.headers.fields {
       let name = field.name.lowercased()
-      // A cookie is a credential, and outputs are kept.
+      // A cookie is a credential, and outputs are stored.
       if name == "set-cookie" { continue }
       headers[name] = headers[name].map { "\($0), \(field.value)" } ?? field.value
     }
     return headers
   }
 
-  /// The body as what it says it is, or as what it must be.
+  /// Reads the body as its media type says, or as the step requires.
   ///
-  /// - Parameter encoding: What the step says; nil where it can say nothing.
+  /// - Parameter encoding: The encoding that the step names; nil for an action without such an input.
   package static func body(
     of response: HTTPResponse, to request: HTTPRequest, as kind: AnswerKind, in encoding: ReadEncoding? = nil,
     isWrite: Bool
   ) throws(ActionError) -> (Value, isJSON: Bool) {
     let type = ContentType(response.headers["Content-Type"])
     if response.body.isEmpty, kind != .json || response.status == 204 { return (.null, isJSON: false) }
-    // Only for faults, because secrets are looked for in it.
+    // Computed only for errors, because it is searched for secrets.
     var name: String { "the answer to \(request.method) \(request.redactedURL)" }
     func fault(_ message: String) -> ActionError {
       .unusable("\(name) \(message)", status: response.status, isWrite: isWrite)
@@ -72,17 +72,17 @@ extension AnswerFields {
         if let encoding {
           try encoding.utf8(ofBody: response.body, type, called: name)
         } else {
-          try ReadEncoding.utf8(ofUntoldBody: response.body, type, called: name)
+          try ReadEncoding.utf8(ofUnlabelledBody: response.body, type, called: name)
         }
     } catch {
-      // A web page in place of data is told as one, however it is written.
+      // A web page in place of data is reported as a page, whatever its encoding.
       guard isJSON, response.isPage else { throw .unusable(error.message, status: response.status, isWrite: isWrite) }
       body = response.body
     }
     guard isJSON else { return (.string(String(decoding: body, as: UTF8.self)), isJSON: false) }
     do throws(JSONError) { return (try JSON.parse(body, allowing: .halfPairs), isJSON: true) } catch {
       if response.isPage {
-        // It may be one that asks to log in.
+        // The page may ask the user to log in.
         var error = fault(isPage)
         if isWrite { (error.kind, error.effect) = (.plugin, .unknown) }
         throw error

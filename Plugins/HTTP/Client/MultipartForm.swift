@@ -2,20 +2,20 @@ public import ActionKit
 import HTTPClient
 import LocalFiles
 
-// A form with files as a web page sends it: multipart/form-data (RFC 7578), with names escaped as the HTML standard has it
-// ("multipart/form-data encoding algorithm"), which is what services read: UTF-8 as it is, and `%22`, `%0D` and `%0A` for
-// a quote and the ends of a line.
+// A form with files as a web page sends it: multipart/form-data (RFC 7578). Names are escaped as the HTML standard says
+// ("multipart/form-data encoding algorithm"), because services expect that: UTF-8 is unchanged, and a quote and line
+// ends are written as `%22`, `%0D` and `%0A`.
 //
-// What stands between two parts must stand in none of them. It is made of the hash of what the parts hold, so that it is
-// the same each time the same is sent, and no file can be written that holds its own.
+// The boundary between the parts must not occur in any part. It is made of the hash of the parts' content. So the same
+// content gives the same request, and no file can be written that contains its own boundary.
 
 /// A field or a file of a form.
 public struct FormPart: Sendable {
   /// The name of the form's field.
   public var name: String
-  /// What is sent.
+  /// The content.
   public var bytes: [UInt8]
-  /// What a file is called; nil for a plain field.
+  /// The file's name as the service gets it; nil for a plain field.
   public var fileName: String?
   /// The media type of a file.
   public var type: String?
@@ -26,7 +26,7 @@ public struct FormPart: Sendable {
     bytes = Array(text.utf8)
   }
 
-  /// Creates a file, whose type follows from its name's ending if it is not given.
+  /// Creates a file; if no type is given, the file name's extension determines it.
   public init(_ name: String, file fileName: String, type: String? = nil, bytes: [UInt8]) {
     self.name = name
     self.fileName = fileName
@@ -94,7 +94,7 @@ struct MultipartFields: FieldSet {
     var type: String?
   }
 
-  /// The body, with what is in the files.
+  /// Reads the files, and creates the body.
   func body(on service: WebClient, in context: ActionContext) async throws(ActionError) -> WebBody {
     var parts = try WebBody.items(of: fields ?? ValueMap(), called: "fields").map { FormPart($0.name, $0.value) }
     var left = service.maxUploadBytes
@@ -107,9 +107,9 @@ struct MultipartFields: FieldSet {
 }
 
 extension WebClient {
-  /// A file of the connection's folder as a part of a form.
+  /// Reads a file of the connection's folder as a part of a form.
   ///
-  /// - Parameter left: How many bytes may still be sent.
+  /// - Parameter left: The number of bytes that may still be sent.
   package func filePart(
     _ field: String, _ path: String, name: String? = nil, type: String? = nil, left: inout Int,
     in context: ActionContext

@@ -3,16 +3,17 @@ import HTTPClient
 
 /// How a list's pages follow each other.
 package enum PageOrder: Sendable {
-  /// Each names the next one in a Link header.
+  /// Each page names the next one in a Link header.
   case links
-  /// Each names the next one at a place; the address of it, or the value of a query parameter.
+  /// Each page holds the address of the next one at a place (RFC 6901) or, with a parameter, the value for this query
+  /// parameter.
   case cursor(at: String, parameter: String?)
-  /// They are counted; the first one without items is the end.
+  /// Pages are numbered; the first page without items is the end.
   case numbers(parameter: String, first: Int)
-  /// They are asked for by the number of items before them; the first one without items is the end.
+  /// Pages are requested by the number of items before them; the first page without items is the end.
   case offsets(parameter: String)
 
-  /// Whether the end is told by a page without items alone.
+  /// Whether only a page without items marks the end.
   fileprivate var isCounted: Bool {
     switch self {
     case .links, .cursor: false
@@ -21,16 +22,16 @@ package enum PageOrder: Sendable {
   }
 }
 
-/// A list that a service gives page by page.
+/// A list that a service returns in pages.
 package struct PagedList {
-  /// What asks for the first page.
+  /// The request for the first page.
   package var call: WebClient.Call
   /// Place of the list in a page (RFC 6901).
   package var items: String
   package var order: PageOrder
   package var maxPages: Int
   package var maxItems: Int
-  /// What to do where pages are other than described; nil for what the settings of `getAll` are.
+  /// The advice in the message if pages differ from the description; nil for advice about the inputs of `getAll`.
   package var advice: String?
 
   package init(
@@ -44,16 +45,16 @@ package struct PagedList {
     self.advice = advice
   }
 
-  /// What was read of the list.
+  /// The items that were read.
   package struct Content {
     package var items: [Value] = []
-    /// How many pages were asked for.
+    /// The number of pages that were requested.
     package var pages = 0
-    /// Whether there was no more; false if a limit was reached before.
+    /// Whether the end of the list was reached; false if a limit was reached first.
     package var isComplete = false
   }
 
-  /// Asks for one page after another.
+  /// Requests the pages one after another.
   package func read(on service: WebClient, in context: ActionContext) async throws(ActionError) -> Content {
     var call = call
     let first = call.query ?? ValueMap()
@@ -77,8 +78,9 @@ package struct PagedList {
       let (body, _) = try AnswerFields.body(of: response, to: request, as: .json, isWrite: false)
       let found = try list(in: body, of: request)
       if order.isCounted, !found.isEmpty, asked.count > 1, found == last {
-        // A service that has no such page may give the nearest one that it has: of no page before the first, and after the
-        // last of as many as are asked for.
+        // A service may answer a page number outside of the list with the nearest page. Before the first page, that
+        // repeats a page once; after the last page, it repeats as often as it is requested. So the second repetition is
+        // the end.
         guard found.allSatisfy({ $0.map != nil }) else {
           throw fault(
             "GET \(request.redactedURL) gives the items of the page before once more, so where the list ends can't be known; "
@@ -86,7 +88,7 @@ package struct PagedList {
         }
         repeats += 1
         content.isComplete = repeats == 2
-        // After as many items as there were, not the same once more.
+        // With offsets, the first repetition is the end, because no offset is before the first item.
         if case .offsets = order { content.isComplete = true }
         continue
       }
@@ -156,7 +158,7 @@ package struct PagedList {
       guard let link = WebLink.next(in: response.headers.values("Link")) else { return nil }
       text = link
     }
-    // The next page is asked for with the same credentials, so that it must be at the same place.
+    // The request for the next page has the same credentials, so it must go to the same origin.
     guard let from = HTTPURL(response.url), let to = from.resolving(text), from.origin == to.origin else {
       throw fault("the next page after GET \(request.redactedURL) is at another host, where it is not asked for.")
     }
@@ -177,8 +179,8 @@ extension ValueMap {
 }
 
 extension Value {
-  /// Whether a place that is not there may be left out: what it would stand in is, and has nothing of a similar name, for
-  /// which it could be mistyped.
+  /// Whether a missing member may have been left out: its parent is null, or is a map without a name so similar that
+  /// the pointer may be misspelled.
   fileprivate func mayLackPart(at pointer: String) -> Bool {
     var value = self
     for part in pointer.split(separator: "/", omittingEmptySubsequences: false).dropFirst() {

@@ -2,7 +2,7 @@ import ActionKit
 import HTTPClient
 import LocalFiles
 
-/// What `post`, `put` and `patch` take.
+/// The input of `post`, `put` and `patch`.
 struct SendingFields: ValidatedFieldSet {
   @Field("Address, or path from the connection's `baseURL` on.", .notEmpty) var url: String
   @Field("Parameters of the query; a list gives one for each of its values.", .mayHoldSecret) var query: ValueMap?
@@ -44,7 +44,7 @@ struct SendingFields: ValidatedFieldSet {
       secrets: context.secrets)
   }
 
-  /// What is sent, with what is in the files that belong to it.
+  /// The body to send; reads the files of a form.
   func body(on service: WebClient, in context: ActionContext) async throws(ActionError) -> WebBody? {
     if let multipart { return try await multipart.body(on: service, in: context) }
     if let json {
@@ -55,7 +55,7 @@ struct SendingFields: ValidatedFieldSet {
     return try text.map { text throws(ActionError) in try WebBody.text(text, writtenAs: contentType) }
   }
 
-  /// What a plan shows; files may be there only when the step comes.
+  /// The change that a plan shows; the files of a form needn't exist yet.
   func preview(_ method: String, on service: WebClient, in context: ActionContext) async throws -> [Change] {
     let words: String
     if let multipart {
@@ -73,11 +73,11 @@ struct SendingFields: ValidatedFieldSet {
 }
 
 extension WebClient {
-  /// Sends what must not be done twice, with the step's key where the service honours keys.
+  /// Sends a request that must not be repeated, with the step's idempotency key if the service honours keys.
   func change(_ method: String, _ input: SendingFields, in context: ActionContext) async throws -> AnswerFields {
     var request = try request(input.call(method, body: try await input.body(on: self, in: context), in: context))
     if honoursKeys {
-      // A key that the step itself sends is the one that it means.
+      // A key among the step's own header fields overrides it.
       if input.headers?.keys.contains(where: { $0.lowercased() == "idempotency-key" }) != true {
         request.headers["Idempotency-Key"] = WebClient.headerText(context.idempotencyKey)
       }

@@ -2,7 +2,7 @@ import ActionKit
 import HTTPClient
 
 extension TextPattern {
-  /// A whole address, or what follows the address of a service in one.
+  /// A whole address, or a path or query to append to the service's address.
   static let webAddress = TextPattern(
     "an address such as https://example.org/items, or a path such as /items",
     regex: "^([hH][tT][tT][pP][sS]?://[^/?#]+([/?#].*)?|[/?].*)$",
@@ -11,7 +11,7 @@ extension TextPattern {
   ) { text in HTTPURL(text.hasPrefix("/") || text.hasPrefix("?") ? "https://a" + text : text) != nil }
 }
 
-/// An action on an address, which only a connection with a `baseURL` completes if it is a path.
+/// An action on an address; a path needs a connection with a `baseURL`.
 protocol AddressedAction: SettingsAction where Service == WebClient {}
 
 extension AddressedAction {

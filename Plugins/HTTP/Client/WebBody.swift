@@ -2,11 +2,11 @@ public import ActionKit
 public import HTTPClient
 import LocalFiles
 
-/// What is sent with a request.
+/// The body of a request.
 public struct WebBody: Sendable {
   /// Its media type.
   public var type: String
-  /// What it holds.
+  /// The content.
   public var bytes: [UInt8]
 
   /// Creates a body of any kind.
@@ -28,18 +28,18 @@ public struct WebBody: Sendable {
     return WebBody(type: type, bytes: bytes)
   }
 
-  /// The charset that a type names, in which a text is written; UTF-8 if it names none, nil if it isn't known.
+  /// The charset that a media type names, to encode a text; UTF-8 if it names none, nil if the charset is unknown.
   private static func charset(of type: String) -> Charset? {
     guard let name = ContentType(type).charset, !name.isEmpty else { return .utf8 }
-    // Whoever reads by the letter has no signs where windows-1252 has some.
+    // A recipient that decodes strictly has no characters where windows-1252 adds some.
     let isLatin1 = ["iso-8859-1", "iso8859-1", "iso_8859-1", "latin1", "latin-1", "l1"].contains(name.lowercased())
     return isLatin1 ? .latin1 : Charset(named: name)
   }
 
-  /// Why a text can't be sent as a type says, as the end of a sentence about the type; nil if it can.
+  /// The reason why a text can't be sent as a media type says, as the end of a sentence about the type; nil if it can.
   static func fault(of text: String, writtenAs type: String) -> String? { written(text, as: type).fault }
 
-  /// The bytes of a text as a type says, and why they aren't all of it, if so.
+  /// The bytes of a text in the charset of a media type, and the reason why they don't hold all of it, if so.
   private static func written(_ text: String, as type: String) -> (bytes: [UInt8], fault: String?) {
     let name = (ContentType(type).charset ?? "").excerpt(40)
     guard let charset = charset(of: type) else {
@@ -57,7 +57,7 @@ public struct WebBody: Sendable {
   static func json(_ value: Value, writtenAs type: String) throws(ActionError) -> WebBody {
     let body = try json(value)
     if charset(of: type) == .utf8 { return WebBody(type: type, bytes: body.bytes) }
-    // Each charset has the letters of ASCII, and JSON has an escape for every other.
+    // Every charset contains ASCII, and JSON can escape every other character.
     var text = ""
     for unit in String(decoding: body.bytes, as: UTF8.self).utf16 {
       if let scalar = Unicode.Scalar(unit), scalar.isASCII {
@@ -82,8 +82,8 @@ public struct WebBody: Sendable {
     WebBody(type: "application/x-www-form-urlencoded", bytes: Array(fields.encoded.utf8))
   }
 
-  /// What a plan shows of a value that would be sent, or that is there: in one line, shortened, and masked where a secret
-  /// of the step is in it.
+  /// A value to send, or one that a service has, as a plan shows it: in one line, shortened, with the step's secrets
+  /// masked.
   package static func shown(_ value: Value, in context: ActionContext) -> String {
     if value.isNull { return "nothing" }
     let seen = value.hiding(context.secrets)
@@ -128,7 +128,7 @@ public struct WebBody: Sendable {
 }
 
 extension Value {
-  /// The value with its texts masked in which a secret is.
+  /// The value with each text that contains a secret masked.
   fileprivate func hiding(_ secrets: [String]) -> Value {
     if secrets.isEmpty { return self }
     switch content {

@@ -2,35 +2,36 @@ public import ActionKit
 public import HTTPClient
 package import LocalFiles
 
-// How a step's request is made and its answer read, for all actions.
+// Creates the requests of steps and reads their responses, for all actions.
 //
-// Credentials go with requests to the origin of `baseURL` alone, and stay behind when a redirect leads elsewhere. What
-// became of a request that changes something is told by three things: nothing was sent, or the service refused it (4xx):
-// nothing happened. Anything else without an answer of success: unknown.
+// Credentials are sent only to the origin of `baseURL`, and are dropped when a redirect leads elsewhere. A failed
+// request that changes something has one of two outcomes. If nothing was sent, or the service refused it (4xx), nothing
+// was changed. Otherwise the outcome is unknown.
 
-/// Everything that a service that speaks HTTP can be asked.
+/// The requests that a service over HTTP can be sent.
 ///
-/// Programs that want to be tested without one take this protocol; `WebClient` is the real one. An address is a whole one
-/// or, from a slash on, one of the service's own. Every answer is one of success; any other is an error.
+/// Programs that are tested without a service take this protocol; `WebClient` is the real client. An address is a whole
+/// one or, if it begins with a slash, a path of the service. A response is returned only with a success status; any
+/// other status is an error.
 public protocol WebClientProtocol: Sendable {
-  /// Asks for something (GET).
+  /// Sends a GET request.
   func get(_ url: String, query: HTTPQuery, headers: [String: String]) async throws(ActionError) -> HTTPResponse
-  /// Sends something that changes the service's data (POST, PUT, PATCH or DELETE).
+  /// Sends a request that changes the service's data (POST, PUT, PATCH or DELETE).
   ///
-  /// It is sent once. `key` goes with it as `Idempotency-Key`, by which a service that honours it does nothing twice; the
-  /// error says what can have happened.
+  /// It is sent once. `key` is sent as `Idempotency-Key`; a service that honours it ignores repeated requests. The
+  /// error says whether the change may have been made.
   func send(
     _ method: String, _ url: String, query: HTTPQuery, headers: [String: String], body: WebBody?, key: String?
   ) async throws(ActionError) -> HTTPResponse
-  /// Stores what is at an address as a file, which appears whole or not at all.
+  /// Stores the content of an address as a file, which appears whole or not at all.
   ///
-  /// What an interrupted download left is gone on from.
+  /// It resumes an interrupted download.
   func download(
     _ url: String, to path: String, bytes: Int?, sha256: String?
   ) async throws(ActionError) -> HTTPDownload.File
 }
 
-/// A service that is asked as a connection says.
+/// A client of the service that a connection describes.
 ///
 ///     let shop = WebClient(baseURL: "https://shop.example/api", token: token)
 ///     let items = try JSON.parse(try await shop.get("/items", query: ["limit": "2"]).body)
@@ -58,7 +59,7 @@ public final class WebClient: WebClientProtocol {
   ///   - headers: Header fields of every request.
   ///   - token: Goes with every request as `Authorization: Bearer`.
   ///   - http: Sends the requests; share one among all clients of a process.
-  ///   - time: Tells how long a service asks to wait.
+  ///   - time: Tells the time, to compute how long a service asks to wait.
   public convenience init(
     baseURL: String, headers: [String: String] = [:], token: String? = nil, http: HTTPClient = HTTPClient(),
     time: any TimeSource = SystemTime()
@@ -70,21 +71,21 @@ public final class WebClient: WebClientProtocol {
     self.init(settings, http: http, cacheFolder: nil, time: time)
   }
 
-  /// The most bytes of files that are sent at once.
+  /// The maximum total size of files in one request.
   package var maxUploadBytes: Int { settings.maxUploadBytes }
 
-  /// What a step asks for.
+  /// A request as a step describes it.
   package struct Call {
     package var method: String
     package var url: String
     package var query: ValueMap?
     package var headers: [String: String]?
     package var body: WebBody?
-    /// The statuses that are answers, also where they would be errors.
+    /// The statuses to accept, even error statuses; if nil, success statuses are accepted.
     package var expected: [Int]?
-    /// The media types to ask for, if neither the connection nor the step says.
+    /// The `Accept` header, if neither the connection nor the step has one.
     package var accept: String?
-    /// The texts in it that are made with secrets.
+    /// The texts in it that were computed from secrets.
     package var secrets: [String] = []
 
     package init(
@@ -102,16 +103,16 @@ public final class WebClient: WebClientProtocol {
     }
   }
 
-  /// Whether the service does nothing twice for the same key.
+  /// Whether the service ignores repeated requests with the same key.
   var honoursKeys: Bool { settings.honoursIdempotencyKey }
 
   // MARK: Asking
 
-  /// The request of a call, or what is wrong with it.
+  /// Creates the request of a call, or throws the fault of the call.
   package func request(_ call: Call) throws(ActionError) -> HTTPRequest {
     var (address, isOurs) = try WebClient.address(of: call.url, settings)
     let secrets = isOurs ? settings.secretQuery : [:]
-    // A service's own address of its next page may repeat what it was sent.
+    // The address of a next page, as the service returned it, may contain the secret parameters.
     if !secrets.isEmpty { address = address.withoutParameters(Set(secrets.keys)) }
     var items = try call.query.map { map throws(ActionError) in try WebBody.items(of: map, called: "query") } ?? []
     let standing = secrets.sorted { $0.key < $1.key }.map { HTTPQuery.Item($0.key, $0.value.reveal()) }
@@ -128,7 +129,7 @@ public final class WebClient: WebClientProtocol {
       }
     }
     for (name, value) in (call.headers ?? [:]).sorted(by: { $0.key < $1.key }) { headers[name] = value }
-    // What a step gives that is made with a secret is shown no more than what the connection has.
+    // A step's values that were computed from secrets are hidden like the connection's secrets.
     let hidden = Set(call.secrets)
     let parameters =
       hidden.isEmpty ? [] : HTTPQuery(decoding: HTTPURL(url)?.query ?? "").items.filter { hidden.contains($0.value) }
@@ -148,16 +149,16 @@ public final class WebClient: WebClientProtocol {
     return request
   }
 
-  /// A read may be sent elsewhere where steps may ask elsewhere.
+  /// A read may be redirected to another host if steps may use other hosts.
   private func redirects(of call: Call) -> HTTPRedirects {
     call.method == "GET" && (settings.allowOtherHosts || settings.baseURL == nil) ? .secure : .sameOrigin
   }
 
-  /// The whole address, and whether it is that of the service itself.
+  /// The whole address, and whether it belongs to the connection's service.
   package static func address(
     of text: String, _ settings: HTTPPlugin.Configuration
   ) throws(ActionError) -> (String, isOurs: Bool) {
-    // Where the '#' is a part of a name or a word, what follows it would be lost.
+    // If the '#' is a part of a name or a word, the rest of the text would be lost.
     if let mark = text.firstIndex(of: "#") {
       throw fault(
         "'\(text.excerpt(80))' has a fragment, '\(String(text[mark...]).excerpt(40))', which is never sent; leave it out, or "
@@ -183,9 +184,9 @@ public final class WebClient: WebClientProtocol {
     return (whole, false)
   }
 
-  /// Sends what only reads.
+  /// Sends a request that only reads.
   ///
-  /// - Parameter check: Says what is wrong with an answer that cannot be read, which is not kept.
+  /// - Parameter check: Returns the reason why a response can't be read; such a response isn't cached.
   package func read(
     _ request: HTTPRequest, keeping: Keeping = Keeping(),
     check: @escaping @Sendable (_ new: HTTPResponse, _ kept: HTTPResponse?) -> String? = { _, _ in nil }
@@ -203,16 +204,16 @@ public final class WebClient: WebClientProtocol {
     }
   }
 
-  /// An answer, and how current it is.
+  /// A response, and its age.
   package struct Answer {
     package var response: HTTPResponse
     var fromCache = false
     var cachedAt: Timestamp
-    /// Why it stands in for a current one.
+    /// The reason why a cached response replaces a current one.
     var staleReason: String?
   }
 
-  /// Whether answers are kept, and stand in for those that do not come.
+  /// Whether responses are cached, and whether a cached one replaces a failed request.
   package struct Keeping {
     var isAsked = false
     var fallsBack = false
@@ -225,7 +226,7 @@ public final class WebClient: WebClientProtocol {
     }
   }
 
-  /// Sends what changes something.
+  /// Sends a request that changes something.
   package func write(_ request: HTTPRequest) async throws(ActionError) -> HTTPResponse {
     do throws(HTTPError) {
       let response = try await http.send(request)
@@ -243,7 +244,7 @@ public final class WebClient: WebClientProtocol {
   ) async throws(ActionError) -> HTTPDownload {
     var request = request
     request.acceptsCompression = false
-    // A connection that is silent is given up; how long it takes is the step's business. Stalls are in whole seconds.
+    // A silent connection is closed; the total time is limited by the step. Stalls are in whole seconds.
     let seconds = max(1, Int(settings.requestTimeout.inSeconds.rounded(.up)))
     request.limits = HTTPLimits(
       connect: settings.connectTimeout, attempt: nil, stall: .seconds(seconds), maxBodyBytes: settings.maxDownloadBytes)
@@ -252,7 +253,7 @@ public final class WebClient: WebClientProtocol {
         request, to: place, bytes: bytes, sha256: sha256, resuming: resumes, check: verifiesZip ? zipFault : nil)
     } catch {
       var failure = failure(error, mayHaveHappened: false)
-      // What was spoilt on the way may arrive whole the next time.
+      // Data that was corrupted in transit may arrive intact the next time.
       if error.kind == .file, error.sent == .maybe {
         failure.kind = .plugin
         failure.retryable = true
@@ -330,7 +331,7 @@ extension WebClient {
     return try await downloaded(request, to: place, bytes: bytes, sha256: sha256, resumes: true, verifiesZip: false)
   }
 
-  /// Stores a file, or says why there is none.
+  /// Downloads a file, or throws the reason why there is none.
   func downloaded(
     _ request: HTTPRequest, to place: FilePlace, bytes: Int?, sha256: String?, resumes: Bool, verifiesZip: Bool
   ) async throws(ActionError) -> HTTPDownload.File {
@@ -341,14 +342,14 @@ extension WebClient {
     throw ActionError(.plugin, "GET \(request.redactedURL) was answered without a file.")
   }
 
-  /// A key as a header can hold it: any text may be one, and a header holds only plain ones.
+  /// A key as header text: it may be any text, and is percent-encoded unless all of it is visible ASCII.
   package static func headerText(_ key: String) -> String {
     key.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? key : key.percentEncoded
   }
 }
 
 extension String {
-  /// The address without the items of its query that have some names.
+  /// The address without the query items of the given names.
   fileprivate func withoutParameters(_ names: Set<String>) -> String {
     guard let mark = utf8.firstIndex(of: ASCII.question) else { return self }
     let items = self[mark...].dropFirst().utf8.split(separator: ASCII.ampersand).map { Substring($0) }

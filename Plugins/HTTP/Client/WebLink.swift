@@ -19,7 +19,7 @@ enum WebLink {
     return nil
   }
 
-  /// The parameters up to the comma before the next link, in small letters.
+  /// The parameters up to the comma before the next link, in lowercase.
   private static func takeParameters(_ rest: inout ArraySlice<UInt8>) -> [(String, String)] {
     var parameters: [(String, String)] = []
     while let byte = rest.first, byte != ASCII.comma {

@@ -7,7 +7,7 @@ final class SandboxShop: Sendable {
   private struct State {
     var items: [(id: Int, fields: ValueMap)]
     var nextID: Int
-    /// What was answered to each Idempotency-Key.
+    /// The responses by Idempotency-Key.
     var answers: [String: Value] = [:]
   }
 
@@ -100,7 +100,7 @@ final class SandboxShop: Sendable {
     return request.headers["If-None-Match"] == tag ? HTTPServerResponse(status: 304, headers: answer.headers) : answer
   }
 
-  /// A file, or the part from a byte on that is asked for.
+  /// A file, or the part of it from a requested byte on.
   private func file(_ bytes: [UInt8], _ type: String, _ request: HTTPServerRequest) -> HTTPServerResponse {
     let tag = "\"\(bytes.count)\""
     var answer = HTTPServerResponse(
@@ -142,7 +142,7 @@ final class SandboxShop: Sendable {
     return answer
   }
 
-  /// Each part of a form with files: its head, and how large it is.
+  /// Lists the parts of a form with files: the head and the size of each.
   private func uploaded(_ request: HTTPServerRequest) -> HTTPServerResponse {
     let mark = "multipart/form-data; boundary="
     guard let type = request.headers["Content-Type"], type.hasPrefix(mark) else {
@@ -190,7 +190,7 @@ final class SandboxShop: Sendable {
       return state.withLock { state -> HTTPServerResponse in
         guard let index = state.items.firstIndex(where: { $0.id == id }) else { return missing }
         if let key, let answer = state.answers[key] { return .json(answer) }
-        // Null takes a member away (RFC 7396); members are no maps here.
+        // Null removes a member (RFC 7396); members are no maps here.
         for member in change.members {
           state.items[index].fields[member.key] = member.value.isNull ? nil : member.value
         }

@@ -1,8 +1,8 @@
 import ActionKit
 
-// What the actions that are paid for have in common.
+// The fields and the execution that the paid actions share.
 
-/// What becomes of a ready-made answer.
+/// How a step treats a canned answer.
 enum CannedAnswer: String, Choice {
   /// The step fails, as it would if the backend said that its language model failed.
   case fail
@@ -12,8 +12,8 @@ enum CannedAnswer: String, Choice {
 
 /// An action that is paid for.
 ///
-/// After an error it is tried again as the app does it whose backend it is. That the program ends in a call happens
-/// beside that: the call is then made again once (`PaidCalls`). The effect allows for both.
+/// It is retried after an error as the backend's own app does. A call that was interrupted by the end of the program is
+/// sent once more (`PaidCalls`). The effect allows for both.
 protocol PaidAction: RetryingAction where Service == InterviewPrepClient {}
 
 extension PaidAction {

@@ -1,44 +1,44 @@
 public import ActionKit
 import HTTPClient
 
-/// Why the backend gave nothing.
+/// An error of a call to the backend.
 ///
-/// Programs switch on the kind; people read `displayMessage`, or the whole `message`, which also says what happened.
+/// Programs switch on the kind; people read `displayMessage`, or the longer `message`, which adds the explanation.
 public struct InterviewPrepError: Error, Sendable, CustomStringConvertible {
-  /// What went wrong.
+  /// The kinds of errors.
   public enum Kind: Hashable, Sendable {
     /// This machine is offline, or the connection was lost.
     case networkUnavailable
     /// No answer came within the time limit.
     case timeout
-    /// The backend answered outside 200 to 299, or about its health with anything but 200, with these words of its own if
-    /// they could be read.
+    /// The backend answered with a status outside 200 to 299, or a health check with any status but 200. The message is
+    /// the backend's own, if it could be read.
     case server(status: Int, message: String?)
-    /// The answer is not what the contract says.
+    /// The answer doesn't match the contract.
     case decoding
-    /// The base address is none.
+    /// The base address isn't a valid URL.
     case invalidURL
     /// The calling task was cancelled.
     case cancelled
-    /// Anything else, such as a backend that does not run.
+    /// Any other failure, such as a backend that isn't running.
     case unknown
-    /// The profile or the plan is not one that the backend takes; nothing was sent.
+    /// The backend would refuse the profile or the plan; nothing was sent.
     case invalidInput
-    /// The backend could not make anything and gave a ready-made answer.
+    /// The backend couldn't generate anything and gave a canned answer.
     case canned
   }
 
-  /// What went wrong.
+  /// The kind of the error, for programs to switch on.
   public var kind: Kind
-  /// What happened, in a sentence or two.
+  /// An explanation of the error in a sentence or two.
   public var explanation: String
-  /// What the backend said beyond its message: what is wrong where, and its trace id.
+  /// More of the backend's answer than its message: the faults with their places, and the trace id.
   public var detail: String?
   /// How long the backend asks to wait before the next request.
   public var retryAfter: TimeSpan?
-  /// Whether the call may have been paid for although it gave nothing.
+  /// Whether the call may have been paid for although it failed.
   public var mayBePaid = false
-  /// Whether another try needs another setting first, such as a certificate.
+  /// Whether a retry is useless until a setting is changed, such as a certificate.
   private var isSetUpWrongly = false
 
   /// Creates an error.
@@ -47,7 +47,7 @@ public struct InterviewPrepError: Error, Sendable, CustomStringConvertible {
     self.explanation = explanation
   }
 
-  /// What to show to a user: what happened and what to do, in short.
+  /// A short text for users: the failure, and in some cases a remedy.
   public var displayMessage: String {
     switch kind {
     case .networkUnavailable: "The network is not available. Please check the connection and try again."
@@ -115,7 +115,7 @@ extension InterviewPrepError {
   /// An answer outside 200 to 299; its body is JSON for people, or anything that a gateway says.
   init(_ response: HTTPResponse, to request: HTTPRequest, isPaid: Bool, now: Timestamp) {
     let answer = (try? response.json()).map { ErrorAnswer($0) }
-    // What is refused is the caller's to mend, so what is wrong where belongs to the message.
+    // The caller has to correct a refused request, so the details belong to the message.
     let isRefused = (400..<500).contains(response.status)
     let said = [answer?.error.map { $0.hasSuffix(".") ? $0 : "\($0)." }, isRefused ? answer?.details : nil]
     let words = said.compactMap(\.self).joined(separator: " ")
@@ -126,22 +126,22 @@ extension InterviewPrepError {
     var details = (answer?.details).map { [$0] } ?? []
     if let id = answer?.traceId { details.append("Trace \(id).") }
     detail = details.isEmpty ? nil : details.joined(separator: " ")
-    // After a failure of its own the waits are the contract's, not the gateway's.
+    // After a server error the contract sets the waits, not a gateway's header.
     retryAfter = response.status == 429 ? response.retryAfter(now: now) : nil
-    // What the backend refuses it does not pass on to its language model.
+    // The backend doesn't pass a request that it refuses on to its language model.
     mayBePaid = isPaid && response.status >= 500
   }
 }
 
-/// What the backend says when it refuses or fails.
+/// The backend's answer to a request that it refused, or that failed.
 ///
-/// Each member is read by itself, so that an odd one does not take the words of the others with it.
+/// Each member is read separately, so that a malformed one doesn't hide the others.
 private struct ErrorAnswer {
   /// A sentence for people.
   let error: String?
-  /// What tells the failure in the backend's log.
+  /// The identifier of the failure in the backend's log.
   let traceId: String?
-  /// What is wrong where: a text, a list of a validator's entries, or an object, as a sentence.
+  /// The faults and their places as a sentence, made from a text, a validator's list of entries, or an object.
   let details: String?
 
   init(_ answer: Value) {

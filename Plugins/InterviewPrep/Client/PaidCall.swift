@@ -66,7 +66,7 @@ extension PaidCall<WeekPlan> {
         new.dailyTasks = try DailyTasksAnswer(answer).dailyTasks.arranged()
         isSame = new.dailyTasks == sent.dailyTasks
       }
-      // What comes back as it was sent was not made anew, so the plan stays as it was.
+      // A section that comes back unchanged wasn't generated anew, so the plan keeps its version.
       if isSame { return Generated(content: kept, isCanned: true) }
       new.version = sent.version < .max ? sent.version + 1 : sent.version
       return Generated(content: new, isCanned: false, warnings: warnings)
@@ -83,10 +83,10 @@ extension PaidCall<PrepPack> {
   }
 }
 
-/// An answer without the blocks of time that cannot be read, and what was left out, a sentence each.
+/// Returns an answer without the blocks of time that cannot be read, and one warning for each of them.
 ///
-/// All of it is paid for, so that one odd block is no reason to lose the others. If none can be read it stays as it is,
-/// and fails for what is wrong with it.
+/// The whole answer is paid for, so one malformed block shouldn't cost the others. If no block can be read, the answer
+/// is returned unchanged, and reading it throws an error about its faults.
 private func withoutOddBlocks(_ answer: Value, in envelope: String? = nil) -> (answer: Value, warnings: [String]) {
   guard var members = answer.map else { return (answer, []) }
   if let envelope {
@@ -139,7 +139,7 @@ private struct DailyTasksAnswer: FieldSet {
 }
 
 extension FieldSet {
-  /// Reads an answer as the contract has it; what is not of the contract is passed over.
+  /// Reads an answer as the contract describes it, and ignores members that the contract doesn't name.
   fileprivate init(_ answer: Value) throws(InterviewPrepError) {
     do throws(ValueError) {
       try self.init(answer: answer, as: "answer")

@@ -4,20 +4,21 @@ import Synchronization
 
 // The account of paid calls.
 //
-// The backend has no accounts, no request ids and no way to fetch an earlier answer, so that a lost answer is lost and
-// paid. That a try is about to be made is in the run's journal, as of every action; beyond that, each run has an account
-// of what it may have had to pay for, over all steps and restarts: a note of the run in the state, one per connection,
-// by the name `paidCalls/<connection>`.
+// The backend has no accounts, no request ids and no way to fetch an earlier answer, so a lost answer is lost although
+// it was paid for. As for every action, the run's journal records that an attempt is about to start. Each run also has
+// an account of the calls that it may have paid for, over all steps and restarts. The account is a note of the run in
+// the state, one for each connection, named `paidCalls/<connection>`.
 //
-// A call is entered, with a hash of what is sent, and on disk, before it is sent; its outcome is entered when it is over.
-// A call counts unless it is known that nothing had to be paid (no connection, or the backend refused it). A run whose
-// account is full makes no more. A call without outcome is one in which the program ended: a step may be in that place
-// once, and is then made once more; the second time it fails instead of paying again and again.
+// A call is entered before it is sent, with a hash of its body, and is on disk by then. Its outcome is entered when it
+// ends. A call counts unless it certainly cost nothing, because there was no connection or the backend refused it. A
+// run with a full account makes no more calls. A call without an outcome was interrupted by the end of the program. The
+// first time this happens to a step, the call is made once more; the second time the step fails, so that it doesn't pay
+// again and again.
 //
-// An account that cannot be read or written stops the run's calls: better none than uncounted ones. Where no state is kept
-// (in a program that uses the client alone) the account is in memory.
+// If an account cannot be read or written, the run makes no calls: no call is better than an uncounted one. Without a
+// state, as in a program that uses only the client, the account is in memory.
 
-/// What runs may have had to pay for.
+/// The account of the calls that runs may have paid for.
 final class PaidCalls: Sendable {
   /// One call.
   struct Entry: FieldSet {
@@ -95,10 +96,10 @@ final class PaidCalls: Sendable {
     }
   }
 
-  /// Enters what came of a call.
+  /// Enters the outcome of a call.
   ///
-  /// An outcome that cannot be written is left out: the call counts as one that may have been paid, and its answer, which
-  /// is worth more, is not lost over it.
+  /// An error while writing the outcome is ignored: the call then counts as possibly paid, and its answer, which is
+  /// worth more, isn't lost.
   private func close(_ index: Int, _ outcome: Outcome, _ context: ActionContext) async {
     try? await change(context) { account throws(ActionError) in
       if account.calls.indices.contains(index) { account.calls[index].outcome = outcome }

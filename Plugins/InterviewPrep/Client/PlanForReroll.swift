@@ -10,7 +10,7 @@ import ActionKit
 //   4. A resource has a title and an address and nothing else; those without an address are left out.
 //   5. `version` is at least 1.
 //
-// What no preparation can mend, such as a label of 90 characters, is refused with all that is wrong at once.
+// Faults that this preparation cannot correct, such as a label of 90 characters, are all refused together.
 
 extension WeekPlan {
   /// The plan as it goes back, the same as a plan, and the plan that it was made of, on seven days.

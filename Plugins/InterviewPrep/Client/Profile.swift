@@ -59,7 +59,7 @@ public enum Weekday: String, Choice {
   case sat = "Sat"
   case sun = "Sun"
 
-  /// The day's name in full, as canned answers have it.
+  /// The full name of the day, for canned answers.
   var fullName: String {
     switch self {
     case .mon: "Monday"
@@ -72,7 +72,7 @@ public enum Weekday: String, Choice {
     }
   }
 
-  /// The day of either name; nil if there is none of that name.
+  /// The day with a short or full name; nil if no day has it.
   init?(named name: String) {
     guard let day = Weekday.allCases.first(where: { name == $0.rawValue || name == $0.fullName }) else { return nil }
     self = day

@@ -2,9 +2,10 @@ import Glibc
 
 /// Whether this machine is on a network at all.
 enum Reachability {
-  /// Whether an interface beside the loopback one is up and has an address; true if that cannot be told.
+  /// Whether an interface beside the loopback one is up and has an address; true if that is unknown.
   ///
-  /// It is asked after a failure, never before a call: a proxy on this machine may lead out where no interface does.
+  /// It is checked after a failure, never before a call: a proxy on this machine may reach the network even if no
+  /// interface does.
   @Sendable static func isOnline() -> Bool {
     var list: UnsafeMutablePointer<ifaddrs>?
     guard getifaddrs(&list) == 0 else { return true }

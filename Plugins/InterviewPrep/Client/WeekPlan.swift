@@ -1,9 +1,10 @@
 public import ActionKit
 
-// What the backend makes, as Swift types that recipes see too: each field's sentence is its documentation.
+// The backend's answers as Swift types that recipes use too: the sentence of each field is its documentation.
 //
-// Both generations of the backend are read alike, and more generously than either writes: lengths are not held to, since
-// the answer is paid for. What goes back for a reroll is held to everything (`PlanForReroll.swift`).
+// The answers of both generations of the backend are read in the same way, and less strictly than they are specified:
+// limits on lengths aren't enforced, since the answer is already paid for. All limits are enforced on a plan that is
+// sent for a reroll (`PlanForReroll.swift`).
 
 /// A plan for one week.
 public struct WeekPlan: FieldSet, Equatable {
@@ -17,7 +18,7 @@ public struct WeekPlan: FieldSet, Equatable {
 
   public init() {}
 
-  /// The seven days with what is planned for each, Monday first.
+  /// The plans of the seven days, Monday first.
   public var days: [PlanDay] {
     // As the backend counts weeks, a Sunday belongs to the coming one.
     let monday = CivilDate(weekOf).map { $0.weekday == 0 ? $0.adding(days: 1) : $0.monday }
@@ -118,7 +119,7 @@ public struct PlanDay: FieldSet, Equatable {
   public init() {}
 }
 
-/// What can be made anew of a plan.
+/// The sections of a plan that can be regenerated.
 public enum PlanSection: String, Choice {
   case timeBlocks, resources, dailyTasks
 }
@@ -147,7 +148,7 @@ public struct PrepPack: FieldSet, Equatable {
   }
 }
 
-/// A subject with what belongs to it.
+/// A subject with its items.
 public struct OutlineSection: FieldSet, Equatable {
   @Field("The subject.") public var section: String
   @Field("What belongs to it.") public var items: [String]
@@ -155,7 +156,7 @@ public struct OutlineSection: FieldSet, Equatable {
   public init() {}
 }
 
-/// A day with what to practise on it.
+/// A day with its exercises.
 public struct DrillDay: FieldSet, Equatable {
   @Field("The day, Mon to Fri.") public var day: String
   @Field("What to practise.") public var drills: [String]

@@ -1,8 +1,8 @@
 import ActionKit
 
-// What the sandbox's language model makes up: something else each time, and the same in each run of a test.
+// The sandbox's language model. Its answers differ from request to request, and are the same in each run of a test.
 
-/// One answer of the language model, or what the backend gives in place of one.
+/// One answer of the language model, or the backend's substitute for it.
 struct SandboxModel {
   let generation: SandboxBackend.Generation
   /// Which answer it is.
@@ -46,7 +46,7 @@ struct SandboxModel {
     ])
   }
 
-  /// The Monday of the week; on a Sunday that of the next.
+  /// The Monday of the week; on a Sunday, the next day.
   private var monday: CivilDate {
     CivilDate(daysSinceEpoch: now.seconds.flooredDivision(by: 86_400)).adding(days: 1).monday
   }
@@ -153,7 +153,7 @@ struct SandboxModel {
 
   // MARK: The check of a plan that comes back
 
-  /// What the backend's own check finds in a plan, as a validator's entries.
+  /// The faults that the backend's own check finds in a plan, as a validator's entries.
   func faults(in plan: Value) -> [Value] {
     var faults: [Value] = []
     func fault(_ path: String, _ message: String) {

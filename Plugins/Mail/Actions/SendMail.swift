@@ -77,7 +77,7 @@ enum SendMail: DoingAction {
     let id = try MailClient.id(for: context.idempotencyKey, from: mail.from)
     do throws(MailError) { try await client.send(mail, id: id, date: context.time.now()) } catch {
       var failure = error.actionError
-      // A person who has to find out what happened looks for this.
+      // Lets a person search for the mail to find out whether it was sent.
       if failure.effect == .unknown {
         failure.message += " If it was taken, it has the Message-ID <\(id)>."
       }

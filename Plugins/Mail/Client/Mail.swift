@@ -3,16 +3,16 @@ import HTTPTypes
 
 /// A mail, whose addresses have been read and whose header lines hold no line end.
 public struct Mail: Sendable {
-  /// A file that goes with a mail.
+  /// A file attached to a mail.
   public struct Attachment: Sendable {
-    /// What it is called where it arrives.
+    /// The file name that recipients see.
     public var name: String
     /// Its media type, such as `application/pdf`.
     public var type: String
-    /// What is in it.
+    /// The content.
     public var bytes: [UInt8]
 
-    /// Creates an attachment; the type follows from the name's ending if it is not given.
+    /// Creates an attachment; if no type is given, the name's extension determines it.
     public init(name: String, type: String? = nil, bytes: [UInt8]) {
       self.name = name
       self.type = type ?? MediaType.named(after: name)
@@ -20,35 +20,35 @@ public struct Mail: Sendable {
     }
   }
 
-  /// Who sends it.
+  /// The sender.
   public var from: Mailbox
   /// The recipients.
   public var to: [Mailbox]
-  /// Who is to know of it.
+  /// Recipients of a copy.
   public var cc: [Mailbox]
-  /// Recipients whom the others do not see.
+  /// Recipients of a copy that the other recipients don't see.
   public var bcc: [Mailbox]
   /// Address for replies, if not the sender's.
   public var replyTo: Mailbox?
-  /// What it is about, on one line.
+  /// The subject, on one line.
   public var subject: String
-  /// What it says.
+  /// The body as plain text.
   public var text: String?
-  /// What it says, as HTML; beside a text, programs show the one that they can.
+  /// The body as HTML; if there is a plain text as well, mail programs choose one of them.
   public var html: String?
-  /// What goes with it.
+  /// The attached files.
   public var attachments: [Attachment]
 
-  /// The addresses that it is handed to the server for, each once.
+  /// The addresses of all recipients, without duplicates.
   public var recipients: [String] {
     var known: Set<String> = []
     return (to + cc + bcc).map(\.address).filter { known.insert($0).inserted }
   }
 
-  /// The most recipients that a server has to take at a time (RFC 5321, section 4.5.3.1.8).
+  /// The number of recipients that every server must accept (RFC 5321, section 4.5.3.1.8).
   public static let mostRecipients = 100
 
-  /// Creates a mail, and throws what is wrong with it.
+  /// Creates a mail, or throws the first error in it.
   public init(
     from: String, to: [String], cc: [String] = [], bcc: [String] = [], replyTo: String? = nil, subject: String,
     text: String? = nil, html: String? = nil, attachments: [Attachment] = []
@@ -96,7 +96,7 @@ public struct Mail: Sendable {
       .invalid, "'\(shown)' isn't a mail address; write it as ana@example.org or Ana <ana@example.org>.")
   }
 
-  /// Refuses what could end a header line and begin another.
+  /// Refuses characters that could end a header line and begin another.
   private static func checkLine(_ text: String, _ what: String) throws(MailError) {
     guard text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
       throw MailError(.invalid, "The \(what) holds a line end or another control character, and has to be one line.")

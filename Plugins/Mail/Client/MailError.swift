@@ -1,11 +1,11 @@
 public import ActionKit
 
-/// Why a mail was not sent, or may not have been; the detail holds the server's last words.
+/// An error of a mail that wasn't sent, or may not have been; the detail holds the server's last reply.
 public typealias MailError = ServiceError<MailErrorKind>
 
-/// What went wrong with a mail.
+/// The kind of an error of a mail.
 public enum MailErrorKind: ServiceErrorKind, Equatable {
-  /// The mail makes no sense, or is too large; nothing was sent.
+  /// The mail is invalid or too large; nothing was sent.
   case invalid
   /// libcurl is missing, or is too old.
   case unavailable
@@ -21,7 +21,7 @@ public enum MailErrorKind: ServiceErrorKind, Equatable {
   case refusedLogin
   /// The server refused the sender, a recipient or the mail, with this code.
   case refused(Int)
-  /// What answered is no SMTP server, or said what none says here.
+  /// The reply isn't SMTP, or isn't one that SMTP allows here.
   case unreadable
 
   public var errorKind: ErrorKind {
@@ -32,12 +32,12 @@ public enum MailErrorKind: ServiceErrorKind, Equatable {
     case .timeout: .timeout
     case .cancelled: .cancelled
     case .refusedLogin: .authentication
-    // Codes from 400 on mean later, those from 500 on never (RFC 5321, section 4.2.1).
+    // Codes from 400 on are temporary, codes from 500 on permanent (RFC 5321, section 4.2.1).
     case .refused(let code): code < 500 ? .server : .validation
     case .unreadable: .plugin
     }
   }
 
-  /// The code of SMTP.
+  /// The SMTP reply code.
   public var status: Int? { if case .refused(let code) = self { code } else { nil } }
 }

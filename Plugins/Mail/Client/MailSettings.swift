@@ -1,16 +1,16 @@
 public import ActionKit
 import SMTPClient
 
-/// How the way to an SMTP server is encrypted.
+/// The encryption of the connection to an SMTP server.
 public enum MailSecurity: String, CaseIterable, Sendable {
-  /// From the start, as port 465 has it.
+  /// TLS from the start, as on port 465.
   case tls
-  /// By STARTTLS before anything else is said; a server that does not offer it is refused.
+  /// STARTTLS before anything else is sent; a server that doesn't offer it is refused.
   case startTLS
-  /// Not at all.
+  /// No encryption.
   case none
 
-  /// The port that goes with it.
+  /// The usual port.
   public var standardPort: Int {
     switch self {
     case .tls: 465
@@ -20,17 +20,17 @@ public enum MailSecurity: String, CaseIterable, Sendable {
   }
 }
 
-/// An SMTP server, and how mail is handed to it.
+/// An SMTP server, and the settings for sending mail through it.
 public struct MailSettings: Sendable {
   /// The server.
   public var host: String
   /// Its port.
   public var port: Int
-  /// How the way is encrypted.
+  /// The encryption of the connection.
   public var security: MailSecurity
   /// The login name, if there is a login.
   public var username: String?
-  /// Their password.
+  /// The user's password.
   public var password: String?
   /// The sender of mails that name none.
   public var sender: String?
@@ -38,12 +38,12 @@ public struct MailSettings: Sendable {
   public var certificateAuthorities: String?
   /// Time limit for connecting.
   public var connectTimeout = TimeSpan.seconds(10)
-  /// How long it may take to send one mail.
+  /// Time limit for sending one mail.
   public var sendTimeout = TimeSpan.seconds(120)
   /// The largest mail that is sent, in bytes.
   public var maxBytes = 25 << 20
 
-  /// Creates settings for a server, at the port that goes with the security.
+  /// Creates settings for a server, at the usual port of the encryption.
   public init(
     host: String, security: MailSecurity = .tls, username: String? = nil, password: String? = nil
   ) {
@@ -54,7 +54,7 @@ public struct MailSettings: Sendable {
     self.password = password
   }
 
-  /// The server as people and records know it.
+  /// The server as messages and records name it.
   var server: String { "\(security == .tls ? "smtps" : "smtp")://\(host):\(port)" }
 
   var smtpServer: SMTPServer {

@@ -1,15 +1,15 @@
 import ActionKit
 import HTTPTypes
 
-// How a mail becomes the bytes that are handed to the server (RFC 5322, 2045 to 2047, 2231): lines end in CR LF and have
-// at most 76 octets where we make them, headers hold ASCII only, and what is no short ASCII text is base64. The same mail
-// with the same id and date is always the same bytes.
+// How a mail is written (RFC 5322, 2045 to 2047, 2231): lines end in CR LF and have at most 76 octets where we make
+// them. Headers hold ASCII only. Content other than short lines of ASCII is encoded as base64. The same mail with the
+// same id and date always gives the same bytes.
 
 /// Writes one mail.
 struct MailWriter {
   private var lines: [String] = []
 
-  /// The bytes of a mail; the id stands in angle brackets where it is shown.
+  /// The bytes of a mail; the id is written in angle brackets.
   static func bytes(of mail: Mail, id: String, date: Timestamp) -> [UInt8] {
     var writer = MailWriter()
     writer.write(mail, id: id, date: date)
@@ -17,13 +17,13 @@ struct MailWriter {
   }
 
   private mutating func write(_ mail: Mail, id: String, date: Timestamp) {
-    // The form that HTTP shares, but for the name of the zone.
+    // HTTP's date format, except that the zone is a number.
     lines.append("Date: \(HTTPDate.text(date).replacing("GMT", with: "+0000"))")
     writeMailboxes("From", [mail.from])
     writeMailboxes("Reply-To", mail.replyTo.map { [$0] } ?? [])
     writeMailboxes("To", mail.to)
     writeMailboxes("Cc", mail.cc)
-    // Hidden recipients appear in no header; without any other, the field must not be missing.
+    // Bcc recipients appear in no header. If there are no others, a `To` field is written all the same.
     if mail.to.isEmpty, mail.cc.isEmpty { lines.append("To: undisclosed-recipients:;") }
     lines.append("Subject: \(MailWriter.phrase(mail.subject))")
     lines.append("Message-ID: <\(id)>")
@@ -34,7 +34,7 @@ struct MailWriter {
     writeParts("mixed", seed, mail.attachments) { writer in writer.writeBody(of: mail, seed &+ 1) }
   }
 
-  /// The text, the HTML, or both for the reader to choose.
+  /// Writes the text, the HTML, or both as alternatives.
   private mutating func writeBody(of mail: Mail, _ seed: UInt64) {
     switch (mail.text, mail.html) {
     case (let text?, let html?):
@@ -51,7 +51,7 @@ struct MailWriter {
     }
   }
 
-  /// A first part, and attachments after it.
+  /// Writes a first part, then the attachments.
   private mutating func writeParts(
     _ kind: String, _ seed: UInt64, _ attachments: [Mail.Attachment], _ first: (inout MailWriter) -> Void
   ) {
@@ -74,7 +74,7 @@ struct MailWriter {
     lines.append("Content-Type: text/\(kind); charset=utf-8")
     let own = text.replacing("\r\n", with: "\n").replacing("\r", with: "\n").utf8
       .split(separator: ASCII.newline, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
-    // A boundary begins with what base64 has nowhere.
+    // Boundaries begin with `=_`, which never occurs in base64.
     let isPlain = own.allSatisfy { line in
       line.utf8.count <= 76 && line.utf8.allSatisfy { $0 == ASCII.tab || ASCII.printable.contains($0) }
         && !line.contains("=_")
@@ -100,7 +100,7 @@ struct MailWriter {
 
   private mutating func writeMailboxes(_ field: String, _ mailboxes: [Mailbox]) {
     if mailboxes.isEmpty { return }
-    // One on a line, so that none gets too long.
+    // One on each line, so that no line gets too long.
     lines.append("\(field): " + mailboxes.map(MailWriter.text).joined(separator: ",\r\n "))
   }
 
@@ -112,7 +112,7 @@ struct MailWriter {
     return "\"\(quoted)\"\r\n <\(mailbox.address)>"
   }
 
-  /// A line of text in a header: as it is if it is short ASCII that cannot be taken for something else.
+  /// Text for a header: unchanged if it is short ASCII that can't be mistaken for an encoded word.
   private static func phrase(_ text: String) -> String {
     let isPlain =
       text.utf8.count <= 66 && text.utf8.allSatisfy { ASCII.printable.contains($0) } && !text.contains("=?")
@@ -120,7 +120,7 @@ struct MailWriter {
     return isPlain ? text : encodedWords(text)
   }
 
-  /// A text in pieces that each hold whole scalars (RFC 2047, section 5).
+  /// A text as encoded words that each hold whole scalars (RFC 2047, section 5).
   private static func encodedWords(_ text: String) -> String {
     var words: [String] = []
     var piece: [UInt8] = []
@@ -136,7 +136,7 @@ struct MailWriter {
     return words.joined(separator: "\r\n ")
   }
 
-  /// The name of a file as a parameter: quoted if it is ASCII, in pieces of RFC 2231 if not.
+  /// A file's name as a parameter: quoted if it is ASCII, otherwise in pieces as in RFC 2231.
   private static func fileName(_ name: String) -> String {
     let isPlain =
       name.utf8.count <= 60

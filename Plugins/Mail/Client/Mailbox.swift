@@ -1,20 +1,20 @@
 import ActionKit
 
-/// A mail address, with a name or without: `ana@example.org`, `Ana <ana@example.org>`.
+/// A mail address with an optional name: `ana@example.org`, `Ana <ana@example.org>`.
 ///
-/// Nothing in it can end a line or an address, so that no header can be made of it.
+/// Neither holds characters that end a line or an address, so it can't inject a header.
 public struct Mailbox: Sendable, Equatable {
   /// The name that people see.
   public var name: String?
   /// The address itself.
   public var address: String
 
-  /// Reads a mailbox; nil for what is none.
+  /// Reads a mailbox; nil if the text isn't one.
   ///
-  /// The part before the `@` keeps to the characters that need no quoting, and the host to ASCII: one with other letters
-  /// is written in its `xn--` form.
+  /// The part before the `@` may hold only characters that need no quoting. The host must be ASCII: a host with other
+  /// letters is written in its `xn--` form.
   public init?(_ text: String) {
-    // A line end and what else controls a terminal is refused wherever it stands.
+    // Line ends and other control characters are refused anywhere in the text.
     guard
       text.unicodeScalars.allSatisfy({
         $0.properties.generalCategory != .control && !"\u{2028}\u{2029}".unicodeScalars.contains($0)
@@ -38,7 +38,7 @@ public struct Mailbox: Sendable, Equatable {
   private static func isAddress(_ text: String) -> Bool {
     let parts = text.utf8.split(separator: ASCII.at, omittingEmptySubsequences: false)
     guard parts.count == 2, (1...64).contains(parts[0].count), (1...253).contains(parts[1].count) else { return false }
-    // What an atom may hold (RFC 5322, section 3.2.3), and dots between atoms.
+    // The characters of an atom (RFC 5322, section 3.2.3), and dots between atoms.
     let isLocal = isDotted(parts[0]) { isAlphanumeric($0) || "!#$%&'*+-/=?^_`{|}~".utf8.contains($0) }
     return isLocal && isDotted(parts[1]) { isAlphanumeric($0) || $0 == ASCII.minus }
   }

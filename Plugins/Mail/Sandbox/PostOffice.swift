@@ -3,27 +3,27 @@ import Glibc
 import SandboxKit
 import Synchronization
 
-// A mail server on a loopback port that speaks as much SMTP (RFC 5321) as a client needs, and keeps what it is handed. One
-// client after another is served, on a thread that may block; one that says nothing for a minute is sent away. Trouble
-// is rehearsed by addresses, at any host:
+// A mail server on a loopback port that implements the parts of SMTP (RFC 5321) that a client needs, and keeps the
+// mails it receives. It serves one client after another, on a thread that may block; a client that is silent for a
+// minute is disconnected. Some addresses, at any host, cause faults:
 //
-//   refused@…   is refused as a recipient for ever (550)
-//   later@…     is refused as a recipient for now (451)
-//   full@…      is taken, and the mail then refused for ever (552)
-//   lost@…      is taken, and the connection ends when the mail has come, before the answer; the mail is kept
-//   gone@…      is taken, and the connection ends before the mail has come
-//   silent@…    is taken, and the mail is never answered until the client leaves; the mail is kept
+//   refused@…   is refused permanently as a recipient (550)
+//   later@…     is refused temporarily as a recipient (451)
+//   full@…      is accepted, and the mail is then refused permanently (552)
+//   lost@…      is accepted, and the connection ends after the mail has arrived, before the reply; the mail is kept
+//   gone@…      is accepted, and the connection ends before the mail has arrived
+//   silent@…    is accepted, and there is no reply to the mail until the client leaves; the mail is kept
 //
-// and for some mails only by the faults of a control endpoint, where there is one.
+// A control endpoint, if there is one, can order faults for some mails only.
 
-/// Mail as the server was handed it.
+/// A mail as the server received it.
 struct DeliveredMail: Sendable {
   var sender: String
   var recipients: [String]
   /// The bytes, without the dots that the protocol adds.
   var bytes: [UInt8]
 
-  /// The value of a header field of one line, as it is written.
+  /// The raw value of a header field of one line.
   func header(_ name: String) -> String? {
     for line in bytes.split(separator: ASCII.newline, omittingEmptySubsequences: false) {
       let text = String(decoding: line, as: UTF8.self).trimmed
@@ -44,13 +44,13 @@ final class PostOffice: Sendable {
   private let greeting: String
   private let control: ControlEndpoint<MailFault>?
 
-  /// What keeps a server from starting.
+  /// The error of a server that couldn't start.
   struct NoPort: Error, CustomStringConvertible {
     var code: Int32
     var description: String { "the mail server of the sandbox cannot listen: \(systemErrorText(code))" }
   }
 
-  /// Listens on a port of the loopback interface; 0 for any that is free.
+  /// Listens on a port of the loopback interface; 0 means any free port.
   init(port wanted: Int = 0, greeting: String = "220 sandbox ESMTP", control: ControlEndpoint<MailFault>? = nil)
     throws(NoPort)
   {
@@ -77,7 +77,7 @@ final class PostOffice: Sendable {
     port = Int(UInt16(bigEndian: address.sin_port))
   }
 
-  /// What was handed in, oldest first.
+  /// The received mails, oldest first.
   var delivered: [DeliveredMail] { mails.withLock { $0 } }
 
   /// Serves clients until it is stopped; blocks.
@@ -98,10 +98,10 @@ final class PostOffice: Sendable {
     close(listener)
   }
 
-  /// Ends it, with the connections it serves.
+  /// Stops the server, and closes the connections that it serves.
   func stop() {
     current.withLock { current in
-      // Once it has been stopped, its number may be another's.
+      // After it was stopped, its file descriptor may have been reused.
       guard current.isOpen else { return }
       current.isOpen = false
       if current.client >= 0 { shutdown(current.client, Int32(SHUT_RDWR)) }
@@ -123,7 +123,7 @@ final class PostOffice: Sendable {
       var answer = "502 5.5.1 not here"
       switch verb {
       case "EHLO": answer = "250-sandbox\r\n250-8BITMIME\r\n250-AUTH PLAIN\r\n250 SIZE 52428800"
-      // Every login succeeds: what the real server takes is not known here.
+      // Every login succeeds: the sandbox doesn't know the real server's accounts.
       case "AUTH":
         if words.utf8.count <= "AUTH PLAIN".utf8.count {
           guard say("334 ", to: client), lines.next() != nil else { return }
@@ -187,7 +187,7 @@ final class PostOffice: Sendable {
     return send(client, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
   }
 
-  /// What a client says, line by line.
+  /// Reads a client's input line by line.
   private struct Lines {
     private let client: Int32
     private var bytes: [UInt8] = []
@@ -195,7 +195,7 @@ final class PostOffice: Sendable {
 
     init(_ client: Int32) { self.client = client }
 
-    /// The next line without its end; nil when the client has left, or says too much.
+    /// The next line without its end; nil if the client has left, or sends too much.
     mutating func next() -> [UInt8]? {
       var searched = 0
       while true {
@@ -213,7 +213,7 @@ final class PostOffice: Sendable {
       }
     }
 
-    /// The lines up to one with a single dot, without the dots that were added for that (RFC 5321, section 4.5.2).
+    /// The lines up to one with a single dot, without dot stuffing (RFC 5321, section 4.5.2).
     mutating func mail() -> [UInt8]? {
       var mail: [UInt8] = []
       while let line = next() {

@@ -3,8 +3,8 @@ import ActionKit
 enum DeleteStudent: PreviewingAction, ReconcilingAction, RetryingAction {
   static let name = "deleteStudent"
   static let summary = "Deletes a student; updateStudentClass can restore them."
-  // Repeating it deletes nothing more, but the service may refuse the repetition, and show nothing of what bringing the
-  // student back needs. So a lost answer is looked up first.
+  // Repeating the call deletes nothing more. But the service may refuse the repetition, and then its answer lacks the
+  // fields that restoring the student needs. So a lost answer is looked up first.
   static let effect = Effect.write
   static let retry = RetrySchedule.standard
   static let examples = [

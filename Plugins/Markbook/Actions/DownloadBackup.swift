@@ -35,7 +35,7 @@ enum DownloadBackup: RetryingAction, TimedAction {
   }
 
   static func run(_ input: Input, on markbook: MarkbookClient, in context: ActionContext) async throws -> Output {
-    // First, because asking for the address is what cannot be taken back.
+    // The file comes first, since requesting the address cannot be undone.
     let place = try await markbook.files.file(input.to, in: context).prepared()
     let answer = try await markbook.getBackupURL()
     guard let url = answer.url else {

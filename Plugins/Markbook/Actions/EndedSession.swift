@@ -1,13 +1,12 @@
 import ActionKit
 
-// What a plain write does when it is refused and it is unknown whether the write or its session was.
+// How a plain write continues after a refusal that may concern either the write or its session.
 //
-// The look logs in anew. A refusal is an answer, so the service is done with the request, and the look need not wait for
-// it to settle.
+// The look-up logs in again. A refusal is an answer, so the service has finished with the request, and the look-up need
+// not wait for it to settle.
 
 extension ReconcilingAction<MarkbookClient> {
-  /// Sends a write, and once more if it was refused because its session may have ended and a look says that it was not
-  /// done.
+  /// Sends a write, and repeats it if a refusal may be due to an ended session and a look-up shows that it wasn't done.
   static func onceUnderSession(
     _ input: Input, on markbook: MarkbookClient, in context: ActionContext, _ send: () async throws -> Output
   ) async throws -> Output {

@@ -18,7 +18,8 @@ enum GetBackupURL: RetryingAction {
 }
 
 extension RetrySchedule {
-  /// For what may have begun the hour after which a zip is deleted: at once, and soon, while the hour lasts.
+  /// Retries for calls that may have started the hour after which the zip is deleted: at once, then at short intervals,
+  /// all within the hour.
   static let atOnce = RetrySchedule(
     after: [.zero, .seconds(1), .seconds(5), .seconds(30), .seconds(120), .seconds(600)],
     on: [.timeout, .network, .rateLimited, .server])

@@ -1,6 +1,6 @@
 import ActionKit
 
-// What several actions take.
+// The inputs that several actions share.
 
 struct MarkbookKey: FieldSet {
   @Field("Key of the markbook.") var markbookKey: Int
@@ -21,7 +21,7 @@ struct StudentReference: FieldSet {
   @Field("The same student's id in the school's own system; the service checks one by the other.", .notEmpty)
   var sid: String
 
-  /// The student in a markbook that was read; the error says that the pair of key and id is none.
+  /// Finds the student in a markbook that was read; throws if no student has this key and id.
   func student(in markbook: MarkbookResponse) throws(ActionError) -> MarkbookStudent {
     guard let student = student(ifIn: markbook) else {
       throw ActionError(
@@ -37,7 +37,7 @@ struct StudentReference: FieldSet {
 }
 
 extension MarkbookHead {
-  /// The class of a key, or an error that says that there is none.
+  /// Finds the class with a key; throws if there is none.
   func homeClass(_ key: Int) throws(ActionError) -> MarkbookClass {
     guard let home = classes.first(where: { $0.key == key }) else {
       throw ActionError(.notFound, "Markbook '\(markbookName)' has no class with key \(key).")

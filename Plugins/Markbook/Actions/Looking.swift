@@ -1,11 +1,12 @@
 import ActionKit
 
-// How the writes that make something new find out after a lost answer whether they did.
+// How writes that create something find out after a lost answer whether they were done.
 //
-// What was there before is the baseline; what is there now and was not before, and looks like what was asked for, is
-// ours. What is only alike, because a service may trim a name or change its case, may be ours or another user's; a person
-// has to check. A request can still be under way at the first look, also after the program that sent it died. So what is
-// not there counts as not done only once the attempt is old enough to have ended; until then, the look is repeated.
+// The baseline lists the entries from before the write. An entry that isn't in the baseline, and whose name equals the
+// requested one, was created by this write. The service may trim a name or change its case; an entry with a name that
+// differs only so may be ours or another user's, and a person has to check. A request can still be under way at the
+// first look, even after the program that sent it died. So a missing entry counts as not done only once the attempt is
+// old enough to have ended; until then, the look is repeated.
 
 extension ActionContext {
   /// How long the service may need for a request that it has received.
@@ -26,7 +27,7 @@ extension String {
   /// Whether the service may have made this name of another: without space at its ends, or in other case.
   func isAlike(_ other: String) -> Bool { folded == other.folded }
 
-  /// The name without what a service may change of it.
+  /// The name in lowercase, without blanks at its ends, since the service may change both.
   var folded: String { trimmed.lowercased() }
 }
 
@@ -37,11 +38,11 @@ struct Namesake {
 }
 
 extension Reconciliation {
-  /// What the things that are there now and were not before say of a write that makes one of them.
+  /// Tells from the new entries whether a write that creates one of them was done.
   ///
   /// - Parameters:
-  ///   - one: What one of them is called in a sentence, before its name.
-  ///   - many: What several of them are called.
+  ///   - one: The noun for one entry, before its name in a sentence.
+  ///   - many: The noun for several entries.
   init(
     new: [Namesake], wanted: String, in markbookKey: Int, _ one: String, _ many: String,
     output: (_ key: Int) throws -> Output

@@ -34,9 +34,9 @@ public enum APIStatus: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// What every answer begins with, as far as it is of use.
+/// The used fields of the envelope that begins every answer.
 ///
-/// The status alone is sure to be there.
+/// Only the status is always present.
 struct ResponseEnvelope {
   let status: APIStatus
   /// When it was answered, in seconds since 1970 (UTC).

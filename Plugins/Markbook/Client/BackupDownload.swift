@@ -3,16 +3,16 @@ import HTTPClient
 import Synchronization
 
 extension MarkbookClient {
-  /// Downloads the zip of a backup, whose address `getBackupURL` tells, and gives its size in bytes.
+  /// Downloads the zip of a backup from the address that `getBackupURL` returns, and returns its size in bytes.
   ///
-  /// The file appears whole and checked, replacing one that was there, or not at all. The server is told no secret:
-  /// the address is enough.
+  /// The file appears complete and verified, replacing an existing one, or not at all. The server gets no secret: the
+  /// address is enough.
   ///
   /// - Parameters:
-  ///   - url: The address, good for about an hour from the first time it was told.
-  ///   - path: Where the file is to be; its folder must be there.
+  ///   - url: The address, valid for about an hour from the time when it was first given.
+  ///   - path: The path of the file; its folder must exist.
   ///   - verifiesZip: Whether every entry is unpacked and compared with its checksum before the file is kept.
-  ///   - maxBytes: The largest zip that is taken.
+  ///   - maxBytes: The largest zip that is accepted.
   public func downloadBackup(
     from url: String, to path: String, verifiesZip: Bool = true, maxBytes: Int = 8 << 30
   ) async throws(MarkbookError) -> Int {

@@ -1,12 +1,12 @@
 import HTTPClient
 
-/// One thing asked of the service, as the wire has it.
+/// A call of the service, in the terms of the wire.
 struct MarkbookCall: Sendable {
-  /// What may be done when the answer is not the one hoped for.
+  /// The kinds of calls, which differ in the retries that are allowed after a failure.
   enum Kind: Sendable {
-    /// Changes nothing, so it may be asked again under a new session.
+    /// Changes nothing, so it may be sent again under a new session.
     case read
-    /// Changes something, and the same thing once more changes nothing more, so it may be sent again as well.
+    /// Changes something, but a repetition changes nothing more, so it may be sent again too.
     case idempotentWrite
     /// Changes something each time, so it is sent once.
     case write

@@ -6,7 +6,7 @@ public import HTTPClient
 /// Programs switch on the kind; people read the message, which names the action and, where there is one, the way
 /// out, and holds neither a secret nor anything of the answer but its status.
 public struct MarkbookError: Error, Sendable, CustomStringConvertible {
-  /// What went wrong.
+  /// The kinds of errors.
   public enum Kind: Sendable {
     /// No whole answer came.
     case network(HTTPError)
@@ -18,13 +18,13 @@ public struct MarkbookError: Error, Sendable, CustomStringConvertible {
     ///
     /// Trying again with the same password does not help.
     indirect case authenticationFailed(underlying: MarkbookError)
-    /// The base address is none.
+    /// The base address isn't a valid URL.
     case invalidURL
     /// The text for `scheduleBackup` has fewer than two characters.
     ///
     /// Nothing was sent.
     case invalidBackupMatchingParameter
-    /// The answer is no JSON, or a field that must be there is missing or of another type.
+    /// The answer isn't JSON, or a required field is missing or of another type.
     case unreadable
     /// The zip that was downloaded is damaged.
     case backupDamaged
@@ -34,21 +34,21 @@ public struct MarkbookError: Error, Sendable, CustomStringConvertible {
     case cancelled
   }
 
-  /// What went wrong.
+  /// The kind of the error, for programs to switch on.
   public var kind: Kind
   /// The action that was asked for, as the wire calls it.
   public var action: String
-  /// What happened and what to do, in sentences.
+  /// The failure and its remedy, in sentences.
   public var message: String
   /// Whether the call can have changed anything although it failed.
   public var effect: ActionError.Effect
-  /// Whether the session may be what was refused, and not the call, which was not repeated because it would do again
-  /// what it does.
+  /// Whether the service may have refused the session rather than the call.
   ///
-  /// The session is forgotten by now, so that the next call opens a new one.
+  /// The call wasn't repeated, because a repetition would change something again. The session is forgotten by then, so
+  /// the next call opens a new one.
   public var sessionMayHaveEnded = false
 
-  /// What the service said of it in the answer's body, if that is words and no page.
+  /// The service's own explanation in the answer's body, if the body is a text and not a page.
   public var detail: String?
 
   /// How long the server asks to wait before the next request.
@@ -105,7 +105,7 @@ extension MarkbookError {
       effect: error.sent == .maybe ? .unknown : .none)
   }
 
-  /// The value of an answer, in which a byte order mark and the service's own trailing commas are tolerated.
+  /// Parses the body of an answer, tolerating a byte order mark and the trailing commas that the service writes.
   static func reading(_ response: HTTPResponse, action: String) throws(MarkbookError) -> Value {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     let body = response.body.starts(with: mark) ? Array(response.body.dropFirst(mark.count)) : response.body
@@ -140,7 +140,7 @@ extension MarkbookError: ActionErrorConvertible {
       }
     case .invalidURL: failure(.configuration)
     case .invalidBackupMatchingParameter: failure(.validation)
-    // What was lost on the way may arrive the next time.
+    // A file that was damaged on the way may arrive intact the next time.
     case .backupDamaged: failure(.network)
     case .unreadable, .backupNotStored: failure(.plugin)
     case .cancelled: failure(.cancelled)

@@ -1,11 +1,11 @@
 public import ActionKit
 
-// What the service answers and takes, as Swift types that recipes see too: each field's sentence is its documentation.
-// `WireFields.swift` reads and writes them.
+// The service's answers and inputs, as Swift types that recipes use too: the sentence of each field is its
+// documentation. `WireFields.swift` reads and writes them.
 
 // MARK: - Lists
 
-/// What `markbookList` answers.
+/// The answer of `markbookList`.
 public struct MarkbookListResponse: FieldSet {
   @Field("The markbooks.") public var markbooks: [MarkbookSummary]
   @Field("The school's name; absent if the service does not say it.") public var schoolName: String?
@@ -24,7 +24,7 @@ public struct MarkbookSummary: FieldSet, Hashable {
   public init() {}
 }
 
-/// What `userList` answers.
+/// The answer of `userList`.
 public struct UserListResponse: FieldSet {
   @Field("The users.") public var users: [MarkbookUser]
 
@@ -43,7 +43,7 @@ public struct MarkbookUser: FieldSet {
 
 // MARK: - Markbooks
 
-/// What `getMarkbook` answers: each student carries the results.
+/// The answer of `getMarkbook`: each student has a list of results.
 public struct MarkbookResponse: FieldSet {
   @Included public var head: MarkbookHead
   @Field("The students, deleted ones left out if the service does so.") public var students: [MarkedStudent]
@@ -51,7 +51,7 @@ public struct MarkbookResponse: FieldSet {
   public init() {}
 }
 
-/// What `getMarkbookAlt` answers: the results are in a list of their own.
+/// The answer of `getMarkbookAlt`: one separate list holds all results.
 public struct MarkbookAltResponse: FieldSet {
   @Included public var head: MarkbookHead
   @Field("The students, deleted ones left out if the service does so.") public var students: [MarkbookStudent]
@@ -155,7 +155,7 @@ public struct Mark: FieldSet, Hashable {
 
 // MARK: - Outcomes
 
-/// What `getOutcomes` answers: each student carries the levels.
+/// The answer of `getOutcomes`: each student has a list of levels.
 ///
 /// It names no markbook and no task.
 public struct OutcomesResponse: FieldSet {
@@ -166,7 +166,7 @@ public struct OutcomesResponse: FieldSet {
   public init() {}
 }
 
-/// What `getOutcomesAlt` answers: the levels are in a list of their own.
+/// The answer of `getOutcomesAlt`: one separate list holds all levels.
 public struct OutcomesAltResponse: FieldSet {
   @Field("The classes.") public var classes: [MarkbookClass]
   @Field("The outcomes.") public var outcomes: [MarkbookOutcome]
@@ -176,7 +176,7 @@ public struct OutcomesAltResponse: FieldSet {
   public init() {}
 }
 
-/// Something that tasks are to show that students can do.
+/// A learning outcome that tasks assess.
 public struct MarkbookOutcome: FieldSet, Hashable {
   @Field("Key of the outcome in its markbook.") public var key: Int
   @Field("Code in the syllabus; empty if there is none.") public var code: String
@@ -215,28 +215,28 @@ public struct ListedLevel: FieldSet {
 
 // MARK: - Writes
 
-/// What the service tells of a write that makes nothing new.
+/// The answer to a write that creates nothing.
 public struct StatusResponse: FieldSet {
   @Field("When the service answered, by its own clock; absent if it does not say.") public var answeredAt: Timestamp?
 
   public init() {}
 }
 
-/// What `createStudent` answers.
+/// The answer of `createStudent`.
 public struct CreateStudentResponse: FieldSet {
   @Field("Key of the new student in the markbook.") public var studentKey: Int
 
   public init() {}
 }
 
-/// What `createClass` answers.
+/// The answer of `createClass`.
 public struct CreateClassResponse: FieldSet {
   @Field("Key of the new class in the markbook.") public var classKey: Int
 
   public init() {}
 }
 
-/// The gender that the service wants to be told, and does not tell again.
+/// A student's gender, which the service requires in writes and never returns.
 public enum Gender: String, Choice {
   case male
   case female
@@ -299,7 +299,7 @@ public struct NewMarkbookStudent: FieldSet {
   public init() {}
 }
 
-/// What `createMarkbook` answers.
+/// The answer of `createMarkbook`.
 public struct CreateMarkbookResponse: FieldSet {
   @Field("Key of the new markbook.") public var markbookKey: Int
   @Field("Name it got.") public var markbookName: String
@@ -312,7 +312,7 @@ public struct CreateMarkbookResponse: FieldSet {
 
   public init() {}
 
-  /// The answer, compared with what was asked for.
+  /// The answer, compared with the request.
   func compared(with request: CreateMarkbookRequest) -> CreateMarkbookResponse {
     var answer = self
     answer.isRenamed = !markbookName.hasSameScalars(as: request.markbookName)
@@ -325,7 +325,7 @@ public struct CreateMarkbookResponse: FieldSet {
 
 // MARK: - Backups
 
-/// What `getBackupURL` answers.
+/// The answer of `getBackupURL`.
 public struct BackupURLResponse: FieldSet {
   @Field("Whether the backup is ready, is still to be built, or does not exist.") public var state: BackupState
   @Field("Address of the zip; there if the backup is ready.") public var url: String?

@@ -1,24 +1,26 @@
 // The session policy.
 //
-// A session is opened on first need and used by every call until it is 19 minutes old, counted on a monotonic clock
-// from the arrival of the login's answer; the service keeps it for 20. It is unknown whether use extends a session or
-// whether a new login ends the one before, so neither is counted on, and there is one session at a time.
+// A session is opened when it is first needed. Every call uses it until it is 19 minutes old, counted on a monotonic
+// clock from the arrival of the login's answer; the service keeps it for 20. It is unknown whether use extends a
+// session, or whether a new login ends the previous session. So the policy relies on neither, and keeps one session at
+// a time.
 //
-// Calls that need a session while a login is under way wait for that login. Each of them can be cancelled by
-// itself; the login continues for the others and ends early only when no call waits for it any more.
+// Calls that need a session during a login wait for that login. Each of them can be cancelled separately; the login
+// continues for the others, and ends early only when no call waits for it any more.
 //
-// How an ended session is refused is not known, and the service may end one early. So a call that is refused forgets
-// its session, and those that are refused meanwhile share the login that follows. A read and an idempotent write are then
-// sent once more. A plain write fails, and says that the session may be why; its action looks whether it was done, and
-// sends it once more only if not (`Actions/EndedSession.swift`). What is refused under the new session, too, is refused.
+// It is unknown how the service refuses an ended session, and it may end one early. So a refused call forgets its
+// session, and calls that are refused during the following login share that login. A read or an idempotent write is
+// then sent once more. A plain write fails, and its error says that the session may be the cause; its action looks
+// whether the write was done, and sends it once more only if not (`Actions/EndedSession.swift`). A call that is refused
+// under the new session too has failed.
 //
-// A refused login is remembered for a minute, in which every call fails at once: a hundred calls with a wrong password
-// should not lock the account.
+// A refused login is remembered for a minute, and every call in that minute fails at once: a hundred calls with a wrong
+// password should not lock the account.
 
 import ActionKit
 import Synchronization
 
-/// What a login gives.
+/// The session that a login opens.
 struct MarkbookSession: Hashable, Sendable {
   var token: String
   var key: Int
@@ -36,9 +38,9 @@ extension MarkbookSession {
   }
 }
 
-/// Who is logged in, who waits for it, and what comes next.
+/// The state of the session and of the calls that wait for it, with the transitions.
 ///
-/// Pure; `SessionKeeper` does what it says.
+/// Pure; `SessionKeeper` performs the effects.
 struct SessionMachine<Waiter> {
   static var renewal: TimeSpan { .seconds(19 * 60) }
   static var refusalIsKept: TimeSpan { .seconds(60) }
@@ -66,9 +68,9 @@ struct SessionMachine<Waiter> {
   /// How many wait for the login under way.
   var waiting: Int { if case .opening(_, let waiters) = state { waiters.count } else { 0 } }
 
-  /// What a call does that needs a session now.
+  /// Decides how a call that needs a session now gets one.
   ///
-  /// One that is told to wait enters `waiter`.
+  /// If the call has to wait, `waiter` is added to the queue.
   mutating func ask(at now: TimeSpan, id: Int, waiter: Waiter) -> Next {
     switch state {
     case .opening(let number, var waiters):

@@ -63,7 +63,7 @@ struct MarkbookWire: Sendable {
       var error = MarkbookError(
         .httpError(statusCode: response.status), action: action,
         message: "Markbook Online answered \(request.method) '\(action)' with HTTP status \(response.status).",
-        // What the server says is the request's fault it has not done.
+        // A request that the server rejects as the client's fault has not been executed.
         effect: (400..<500).contains(response.status) && response.status != 408 ? .none : .unknown)
       error.detail = response.reason
       error.retryAfter = response.retryAfter(now: time.now())

@@ -1,10 +1,10 @@
 import ActionKit
 
-/// One JSON object of an answer, read with the tolerance that the service needs.
+/// One JSON object of an answer, read as tolerantly as the service requires.
 ///
-/// What an integer is in one version may come as a numeric string, and the reverse; a list that is left out is
-/// empty; a null is as good as nothing; fields that are not asked for are ignored. An error names the action and
-/// the field and never quotes the answer, which holds pupils' marks.
+/// A number that one version sends as an integer may come as a numeric string from another, and the reverse. A list
+/// that is left out is empty, a null counts as absent, and undeclared fields are ignored. An error names the action and
+/// the field, and never quotes the answer, which holds pupils' marks.
 struct Payload {
   let members: ValueMap
   /// The action that was answered, as the wire calls it.
@@ -70,9 +70,9 @@ struct Payload {
     try list(name) { (item, place) throws(MarkbookError) in try int(item, at: place) }
   }
 
-  /// A list of texts, empty when it is left out; a null in it is an empty text.
+  /// Reads a list of texts, empty when it is left out; a null in it is an empty text.
   ///
-  /// More texts than there is anything for are refused: then they need not belong to what they stand beside either.
+  /// A list with more texts than expected is refused, because the texts could then belong to the wrong rows.
   func texts(_ name: String, atMost most: Int, _ what: String) throws(MarkbookError) -> [String] {
     let texts = try list(name) { (item, place) throws(MarkbookError) in item.isNull ? "" : try text(item, at: place) }
     if texts.count <= most { return texts }

@@ -20,9 +20,9 @@ func resultValue(_ text: String) -> Double? {
   return value
 }
 
-/// What part of the most that can be reached a result is, from 0 to 100 unless it lies outside the task's range.
+/// Returns a result as a percentage of the task's maximum, from 0 to 100 unless the result is outside the task's range.
 ///
-/// None if the result is not a number, or what can be reached is not a number above zero.
+/// Returns nil if the result isn't a number, or the maximum isn't a number above zero.
 func resultPercent(_ value: Double?, of maximum: Double?) -> Double? {
   guard let value, let maximum, maximum > 0 else { return nil }
   let percent = value * 100 / maximum

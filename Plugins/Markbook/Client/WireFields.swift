@@ -2,14 +2,15 @@ import ActionKit
 
 // How field sets go over the wire.
 //
-// The service names a field as the set does, in lower case, but for the names below. It has neither doubles nor
-// truth values: a double is the number that a text may be, and what is compared with the request is found out later.
+// A field's name on the wire is its name in the set in lowercase, except for the names below. The wire has neither
+// doubles nor booleans: a double is read from a text that may be a number, and the fields that compare an answer with
+// its request are computed afterwards.
 
-/// The names on the wire of a field, the one that is written first; none if the wire does not have it.
+/// The wire names of a field, the written one first; empty if the wire doesn't have the field.
 private func wireNames(of field: String) -> [String] {
   switch field {
   case "sid": ["studentid"]
-  // The real name of the field, and that which it would have, should it ever be mended.
+  // The field's real name, and the name that it would have if the service corrected the spelling.
   case "givenName": ["givename", "givenname"]
   case "markbooks", "users": ["list"]
   case "classes": ["classlist"]
@@ -22,7 +23,7 @@ private func wireNames(of field: String) -> [String] {
   case "raw", "value": ["rawresult"]
   case "rounded": ["roundedresult"]
   case "level": ["outcomelevel"]
-  // The envelope's, which is read by itself.
+  // Part of the envelope, which is read separately.
   case "schoolName": []
   default: [field.lowercased()]
   }

@@ -4,13 +4,13 @@ import SandboxKit
 
 /// The one backup that the school has scheduled or built.
 struct SandboxBackup: Sendable {
-  /// How long the zip is there after its address was first told.
+  /// How long the zip exists after its address was first given.
   static var lifetime: TimeSpan { .seconds(3600) }
 
   var matching: String
   /// When it is built: the first 1 AM in Sydney after it was scheduled.
   var built: Timestamp
-  /// When its address was first told.
+  /// When its address was first given.
   var told: Timestamp?
 
   /// The name of the zip, which carries the moment of building in UTC.
@@ -61,7 +61,7 @@ extension SandboxSchool {
   /// Where backups are downloaded from.
   static var downloads: String { "/markbook/download/" }
 
-  /// The zip of that name, if it has been built and its address told, and is not gone yet.
+  /// The zip with a name, if it was built, its address was given, and it isn't deleted yet.
   func download(_ fileName: String, at now: Timestamp) -> [UInt8]? {
     guard let backup, backup.told != nil, !backup.isGone(at: now), backup.fileName.hasSameScalars(as: fileName) else {
       return nil

@@ -1,9 +1,9 @@
 import ActionKit
 import SandboxKit
 
-/// What can go wrong with the school.
+/// The faults that the school can simulate.
 ///
-/// A call is named as the wire calls its action; logins are `authentication`, zips `download`.
+/// A call has the wire name of its action; logins are `authentication`, zips `download`.
 enum SchoolFault: String, SandboxFaultKind {
   /// The connection is dropped before anything is done.
   case refuse

@@ -1,6 +1,6 @@
 import ActionKit
 
-/// What the sandbox was asked and did, for people, and for tests that count writes.
+/// The requests to the sandbox and the writes that it did, for people, and for tests that count writes.
 struct SandboxLog: Sendable {
   /// A result that was recorded.
   struct Put: Hashable, Sendable {
@@ -13,9 +13,9 @@ struct SandboxLog: Sendable {
   var requests = 0
   /// Logins that were accepted.
   var logins = 0
-  /// How often each write was done, by action and by what it was done to.
+  /// The number of times that each write was done, by action and subject.
   private(set) var writes: [String: [String: Int]] = [:]
-  /// What each result was before it was first recorded.
+  /// The values of results before they were first recorded.
   private(set) var before: [Put: String] = [:]
 
   /// Counts a write that was done.
@@ -24,12 +24,12 @@ struct SandboxLog: Sendable {
     writes[action, default: [:]][subject, default: 0] += 1
   }
 
-  /// Keeps what a result was, if this is the first time that it is recorded.
+  /// Keeps the previous value of a result, if this is the first time that it is recorded.
   mutating func keep(_ put: Put, was raw: String) {
     if before[put] == nil { before[put] = raw }
   }
 
-  /// What a write is done to: `1207731/15/14` for the result of a student and a task; nil for reads.
+  /// The subject of a write, such as `1207731/15/14` for the result of a student and a task; nil for reads.
   private static func subject(_ action: String, _ parameters: SandboxParameters) -> String? {
     let names: [String]
     switch action {

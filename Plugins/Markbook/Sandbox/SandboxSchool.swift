@@ -1,9 +1,10 @@
 import ActionKit
 
-// The sandbox's school: what the service would hold, and what each call does to it. No clock, no network.
+// The sandbox's school: the data that the service would hold, and the effect of each call on them. No clock, no
+// network.
 //
-// Where the contract leaves open what the service does, the school does the stricter or more awkward thing: it checks
-// every pair of key and name, answers results without the empty ones at the end, shows no deleted students, and
+// Where the contract leaves the service's behaviour open, the school chooses the stricter or more awkward one: it
+// checks every pair of key and name, answers results without the empty ones at the end, shows no deleted students, and
 // keeps a session for 20 minutes however much it is used.
 
 /// A student with all that a read does not show.
@@ -34,7 +35,7 @@ struct SandboxMarkbook: Sendable {
   }
 }
 
-/// What a call comes to: a status, and what follows it in the answer.
+/// The result of a call: a status, and the rest of the answer.
 struct SandboxAnswer: Sendable {
   var status = APIStatus.okay
   var payload = ValueMap()
@@ -70,7 +71,7 @@ struct SandboxSchool: Sendable {
   var users: [MarkbookUser] = []
   var markbooks: [SandboxMarkbook] = []
   var backup: SandboxBackup?
-  /// The scheme, host and port under which backups are downloaded.
+  /// The scheme, host and port of the addresses of backups.
   var origin = ""
   private(set) var sessions: [String: (key: Int, opened: Timestamp)] = [:]
   private var sessionCount = 0

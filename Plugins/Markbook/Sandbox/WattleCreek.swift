@@ -118,7 +118,7 @@ extension SandboxMarkbook {
     return markbook
   }
 
-  /// A markbook in which there is nothing yet.
+  /// An empty markbook.
   fileprivate static var demo: SandboxMarkbook {
     let heads: [MarkbookHead] = read(
       """

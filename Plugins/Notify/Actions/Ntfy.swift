@@ -24,7 +24,7 @@ enum Ntfy: DoingAction, SettingsAction {
     @Field("The topic, if not that of the connection.", .notEmpty, .mayHoldSecret) var topic: String?
 
     func conflicts() -> [Conflict] {
-      // Characters beyond ASCII have more bytes than one.
+      // Non-ASCII characters take more than one byte.
       let count = message.utf8.count
       guard count > NtfyMessage.mostBytes else { return [] }
       return [Conflict("has \(count) bytes, and ntfy takes \(NtfyMessage.mostBytes)", at: "message")]

@@ -23,7 +23,7 @@ enum Webhook: DoingAction, SettingsAction {
       (body == nil) == (text == nil) ? [Conflict("needs either 'body' or 'text'")] : []
     }
 
-    /// What is sent.
+    /// The body to send.
     var value: Value { body ?? .object(["text": .string(text ?? "")]) }
   }
 

@@ -1,18 +1,18 @@
 public import ActionKit
 public import HTTPClient
 
-/// Why a message was refused, or may have been.
+/// An error of a message that was refused, or may have been.
 public typealias NotifyError = ServiceError<NotifyErrorKind>
 
-/// What went wrong with a message.
+/// The kind of an error of a message.
 public enum NotifyErrorKind: ServiceErrorKind {
-  /// The settings or the message make no sense; nothing was sent.
+  /// The settings or the message are invalid; nothing was sent.
   case invalid
-  /// No whole answer came.
+  /// No complete response arrived.
   case network(HTTPError)
-  /// The server answered with a status of failure.
+  /// The server answered with an error status.
   case httpStatus(Int)
-  /// The answer is not what such a server answers.
+  /// The response isn't one of such a server.
   case unreadable
 
   public var errorKind: ErrorKind {

@@ -1,14 +1,14 @@
 public import ActionKit
 
-/// Where messages go, and how long that may take.
+/// The destinations of messages, and time limits.
 public struct NotifySettings: Sendable {
   /// Address of the webhook.
   public var webhookURL: String?
-  /// Header fields that are sent to the webhook.
+  /// Header fields of requests to the webhook.
   public var webhookHeaders: [String: String] = [:]
   /// The secret that messages to the webhook are signed with, such as `whsec_…`.
   public var signingSecret: String?
-  /// Where the ntfy server is, without a slash at the end.
+  /// Address of the ntfy server, without a slash at the end.
   public var ntfyURL = "https://ntfy.sh"
   /// The topic of messages that name none.
   public var topic: String?
@@ -16,37 +16,37 @@ public struct NotifySettings: Sendable {
   public var token: String?
   /// Time limit for connecting.
   public var connectTimeout = TimeSpan.seconds(10)
-  /// How long one request may take.
+  /// Time limit for one request.
   public var requestTimeout = TimeSpan.seconds(30)
 
-  /// Creates settings; as they are, nothing can be sent.
+  /// Creates settings without a destination; nothing can be sent until one is set.
   public init() {}
 }
 
 /// A message for the subscribers of a topic (docs.ntfy.sh, "Publish as JSON").
 public struct NtfyMessage: Sendable {
-  /// How loud a message is.
+  /// The priority of a message.
   public enum Priority: Int, Sendable {
     case min = 1
     case low, normal, high, max
   }
 
-  /// What it says; at most `mostBytes` of UTF-8, because a server makes a file of what is longer.
+  /// The text; at most `mostBytes` of UTF-8, because a server turns a longer text into a file.
   public var text: String
-  /// Title above it.
+  /// The title above the text.
   public var title: String?
-  /// How loud it is.
+  /// The priority.
   public var priority: Priority
-  /// Words under it; names of emoji are shown as emoji.
+  /// Words below the text; names of emoji are shown as emoji.
   public var tags: [String]
-  /// What is opened when it is tapped.
+  /// The address that is opened when the message is tapped.
   public var click: String?
   /// Whether the text is Markdown.
   public var isMarkdown: Bool
-  /// The topic, if not that of the settings.
+  /// The topic, if it isn't the settings' topic.
   public var topic: String?
 
-  /// The most bytes that a server takes as a message.
+  /// The maximum size of a message in bytes.
   public static let mostBytes = 4096
 
   /// Creates a message.
@@ -64,18 +64,18 @@ public struct NtfyMessage: Sendable {
   }
 }
 
-/// What an ntfy server said of a message that it took.
+/// An ntfy server's response to an accepted message.
 public struct NtfyReceipt: Sendable {
   /// The server's id of the message.
   public var id: String
-  /// When the server took it, to the second.
+  /// When the server accepted the message, to the second.
   public var takenAt: Timestamp?
 }
 
-/// What a webhook answered to something that it took.
+/// A webhook's response to an accepted request.
 public struct WebhookAnswer: Sendable {
   /// The status, 200 to 299.
   public var status: Int
-  /// The answer, as far as it is text.
+  /// The body, as far as it is text.
   public var text: String
 }

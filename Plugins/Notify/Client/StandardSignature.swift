@@ -2,9 +2,11 @@ import ActionKit
 import HTTPClient
 
 /// Signs messages as Standard Webhooks do (standardwebhooks.com, "Signature scheme"): HMAC with SHA-256 of
-/// `id.timestamp.body`, by the key that is Base64 after `whsec_`.
+/// `id.timestamp.body`.
+///
+/// The key is the Base64 after `whsec_`.
 enum StandardSignature {
-  /// The fields of the head for a message; nil if the secret isn't one, or the machine lacks libcrypto.
+  /// The header fields of a message; nil if the secret is invalid, or libcrypto is missing.
   static func fields(of body: [UInt8], id: String, at seconds: Int, secret: String) -> HTTPHeaders? {
     let prefix = "whsec_"
     let text = secret.trimmed
@@ -18,8 +20,8 @@ enum StandardSignature {
     return ["webhook-id": id, "webhook-timestamp": "\(seconds)", "webhook-signature": "v1,\(code.base64)"]
   }
 
-  /// The id, or its hash where it has what an id may not: a full stop, which separates it from the time, and what no
-  /// field of a head has.
+  /// The id, or its hash if the id is longer than 256 bytes or contains invalid characters: a full stop, which
+  /// separates it from the time, or one that a header field can't hold.
   private static func sound(_ id: String) -> String {
     let isSound = id.utf8.count <= 256 && id.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != ASCII.dot }
     return isSound ? id : SHA256.digest(of: Array(id.utf8)) ?? ""

@@ -1,8 +1,8 @@
 public import ActionKit
 
-/// A command to run: a program with arguments, which no shell reads, or a script for one.
+/// A command to run: a program with arguments, run without a shell, or a script for a shell.
 public struct ShellCommand: Sendable {
-  /// What is run.
+  /// A program or a script.
   public enum Work: Sendable {
     /// A program: a path, or a name that is looked for in `PATH`.
     case program(String)
@@ -10,21 +10,21 @@ public struct ShellCommand: Sendable {
     case script(String)
   }
 
-  /// What is run.
+  /// The program or script to run.
   public var work: Work
-  /// What follows the program's name, each as it is: nothing in it is expanded.
+  /// The arguments after the program's name; nothing in them is expanded.
   public var arguments: [String]
-  /// Variables beside those that every command has (`ShellSettings.environment`).
+  /// Variables to add to the environment of every command (`ShellSettings.environment`).
   public var environment: [String: String]
-  /// Variables that hold secrets; what the command writes is given as it is.
+  /// Variables that hold secrets; they aren't masked in the command's output.
   public var secretEnvironment: [String: String]
   /// The working folder, absolute.
   public var folder: String
   /// The working folder, if it is open already.
   package var place: FilePlace?
-  /// What the command reads, and then the end.
+  /// The bytes of the standard input, followed by its end.
   public var input: [UInt8]
-  /// The exit codes that mean that it went well.
+  /// The exit codes that mean success.
   public var expectedCodes: [Int]
 
   /// Creates a command.
@@ -42,28 +42,28 @@ public struct ShellCommand: Sendable {
   }
 }
 
-/// What a command left.
+/// The result of a command that ended with an expected exit code.
 public struct ShellResult: Sendable {
-  /// Its exit code, one of those that were expected.
+  /// Its exit code, one of the expected ones.
   public var exitCode: Int
-  /// What it wrote to its standard output.
+  /// The bytes of its standard output.
   public var output: [UInt8]
-  /// What it wrote to its standard error.
+  /// The bytes of its standard error.
   public var errors: [UInt8]
-  /// What it left running and could not be ended, as number and name: `4711 sudo`.
+  /// Processes that it left running and that couldn't be ended, as number and name: `4711 sudo`.
   public var unended: [String]
 }
 
-/// What commands may do, and what all of them have.
+/// The environment and limits of all commands.
 public struct ShellSettings: Sendable {
-  /// The whole environment, but for what a command adds.
+  /// The whole environment, except for a command's own variables.
   public var environment: [String: String]
-  /// The most bytes that a command may write to each of its outputs.
+  /// The maximum size of each output of a command, in bytes.
   public var maxOutputBytes: Int
-  /// How long a command has between being asked to end (SIGTERM) and being killed.
+  /// The time between SIGTERM, which asks a command to end, and SIGKILL.
   public var grace: TimeSpan
 
-  /// Creates settings; as they are, a command sees no variable but `PATH` and `LANG`.
+  /// Creates settings; by default, a command sees no variables except `PATH` and `LANG`.
   public init(
     environment: [String: String] = ["PATH": ShellSettings.path, "LANG": "C.UTF-8"], maxOutputBytes: Int = 1 << 20,
     grace: TimeSpan = .seconds(5)
@@ -73,35 +73,36 @@ public struct ShellSettings: Sendable {
     self.grace = grace
   }
 
-  /// Where programs usually are.
+  /// The usual folders of programs.
   public static let path = "/usr/local/bin:/usr/bin:/bin"
 }
 
-/// Why a command gave no result.
+/// The error of a command that gave no result.
 public struct ShellError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// What went wrong.
+  /// The kind of an error.
   public enum Kind: Sendable, Equatable {
-    /// It cannot be run: no such program or folder, or something in it that the system takes for an end.
+    /// It can't be run: the program or folder is missing, or a text contains a NUL character.
     case invalid
-    /// The system did not start it.
+    /// The system failed to start it.
     case notStarted
-    /// It ended with a code that was not expected.
+    /// It exited with an unexpected code.
     case exited(Int)
-    /// A signal ended it, which it was not sent here.
+    /// A signal from another process ended it.
     case signalled(Int)
-    /// It wrote too much, and was killed.
+    /// It wrote more than the limit, and was killed.
     case tooMuchOutput
-    /// What watched over it was killed, so that it was ended, and what it left is unknown.
+    /// Its supervising process was killed, which ended the command; processes that it left running are unknown.
     case lost
-    /// The calling task was cancelled, and it was ended with all that it had started.
+    /// The calling task was cancelled; the command and all processes that it started were ended.
     case cancelled
   }
 
-  /// What went wrong.
+  /// The kind of the error.
   public var kind: Kind
-  /// What happened and what to do, in sentences.
+  /// The cause and the remedy, in sentences.
   public var message: String
-  /// The ends of what it wrote to its standard error and its standard output; without a name, of its standard error.
+  /// The ends of its standard error and its standard output, each with its name; without names, the end of its standard
+  /// error only.
   public var detail: String?
 
   /// Creates an error.

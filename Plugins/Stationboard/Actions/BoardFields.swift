@@ -1,11 +1,11 @@
 import ActionKit
 
-// What several actions take, and how they are tried again.
+// The fields and the retries that several actions share.
 
-/// Network failures, time-outs and answers of failure are tried again as the service's own programs do it.
+/// Retries after network errors, timeouts and error statuses, at the intervals of the service's own programs.
 let boardRetry = RetrySchedule(after: [.seconds(2), .seconds(5), .seconds(10), .seconds(20)])
 
 extension ActionContext {
-  /// What the service knows the request by.
+  /// The identifier of the request in the service's log.
   var requestID: String { "\(run)-\(step)" }
 }

@@ -1,10 +1,11 @@
 public import ActionKit
 
-// What the service answers for a stop, as Swift types that recipes see too: each field's sentence is its documentation.
+// The service's answer for a stop, as Swift types that recipes use too: the sentence of each field is its
+// documentation.
 //
-// The service names some fields in snake case and sends empty texts for what it does not know; here they are in camel
-// case and absent. Values that may grow (`responseMode`, `status`, `flags` …) stay texts. What no row of the service
-// holds but its contract derives is beside it: `departsAt`, `hasRealtime`, `isDegraded`, `isCurrent` …
+// The service names some fields in snake case, and sends empty texts for unknown values; here they are in camel case
+// and absent. Fields whose set of values may grow (`responseMode`, `status`, `flags` …) stay texts. The fields that the
+// contract derives from others are added: `departsAt`, `hasRealtime`, `isDegraded`, `isCurrent` …
 
 /// The departures of a stop, and how much they are worth.
 public struct Board: FieldSet {
@@ -105,7 +106,7 @@ public struct Banner: FieldSet, Hashable {
     case unknown, info, warning, severe
   }
 
-  /// What a notice concerns.
+  /// The stop, route or trip that a notice concerns.
   public struct Affected: FieldSet, Hashable {
     @Field("The stop.") public var stopId: String?
     @Field("The route.") public var routeId: String?
@@ -150,7 +151,7 @@ public struct NoService: FieldSet {
   }
 }
 
-/// What the service says about its answer.
+/// The service's remarks about its answer.
 public struct BoardMeta: FieldSet {
   @Field("When the board was built.", .volatile) public var serverTime: Timestamp?
   @Field("What it is: full, degraded_static, stale_cache_fallback, static_timeout_fallback or another.")
@@ -234,7 +235,7 @@ public struct AlertsFeed: FieldSet {
   public init() {}
 }
 
-/// What the way through the network adds to an answer.
+/// The details that the network between the service and this machine adds to an answer.
 public struct Delivery: FieldSet {
   @Field(
     "Id of this request, for questions to the service; that in `meta` may be of another whose board the edge held.")

@@ -22,12 +22,12 @@ public struct BoardQuery: Sendable {
   /// Without it one stands in only for an answer that is empty because the service ran out of time, and only while
   /// something on it is still to leave.
   public var standIn: TimeSpan?
-  /// What the request is known by on both sides.
+  /// The identifier of the request in the logs of both sides.
   public var requestID: String?
 
-  /// What the service takes as `limit`.
+  /// The values of `limit` that the service accepts.
   public static let limits = 1...20
-  /// What the service takes as `windowMinutes`.
+  /// The values of `windowMinutes` that the service accepts.
   public static let windows = 30...720
   /// The most characters that the service takes as `stopId`.
   public static let mostStopCharacters = 100
@@ -35,7 +35,9 @@ public struct BoardQuery: Sendable {
   /// Creates a query for a stop.
   public init(_ stopId: String) { self.stopId = stopId }
 
-  /// What is wrong with it, as a sentence; the service itself would make something else of it without a word.
+  /// The fault of the query as a sentence, or nil.
+  ///
+  /// The service itself would silently change an invalid value.
   var fault: String? {
     if stopId.isEmpty || stopId.unicodeScalars.count > Self.mostStopCharacters
       || stopId.unicodeScalars.contains(where: { $0.value < 32 })
@@ -55,7 +57,7 @@ public struct BoardQuery: Sendable {
     return age <= maxAge
   }
 
-  /// Path and query, without what speaks of a board that is held.
+  /// The path and query, without the parameters that refer to a held board.
   var target: String {
     var query: HTTPQuery = ["stop_id": stopId, "limit": "\(limit)", "include_alerts": includesAlerts ? "1" : "0"]
     if let language { query.items.append(HTTPQuery.Item("lang", language.rawValue)) }

@@ -1,11 +1,11 @@
 import ActionKit
 
-// How boards are read: forgivingly, because a board that lacks something is still worth reading, and rows of one that
-// cannot be read must not hide the others (contract, section 11).
+// How boards are read: tolerantly, because a board that lacks something is still useful, and an unreadable row must not
+// hide the others (contract, section 11).
 //
-// Only `departures` must be there. A member that is not declared is passed over; one that is null, empty or of another
-// type counts as absent. A departure needs a time; one whose `cancelled` or `platformChanged` is no truth value is as
-// unreadable as one without, because it would be unknown whether it leaves. What cannot be read is left out and counted.
+// Only `departures` is required. A member that isn't declared is ignored; one that is null, empty or of another type
+// counts as absent. A departure needs a time. One whose `cancelled` or `platformChanged` isn't a boolean is unreadable
+// too, because it would be unknown whether it leaves. Unreadable rows are left out and counted.
 
 extension Value {
   /// The value in the form of a declared type; nil if it cannot be read as that.
@@ -58,7 +58,7 @@ extension String {
 extension Board {
   /// A departure stays on the board until that long after it was expected to leave.
   static let lingering = TimeSpan.seconds(45)
-  /// How far ahead the service looks unless it is told otherwise.
+  /// How far ahead the service looks by default.
   static let window = TimeSpan.seconds(210 * 60)
 
   // Made once, because making them takes longer than reading a row.
@@ -69,7 +69,7 @@ extension Board {
   init?(answer: Value, receivedAt: Timestamp) throws(ValueError) {
     guard var map = answer.map, let rows = map["departures"]?.list else { return nil }
     map["departures"] = .list([])
-    // Names that would lead astray: the state of two feeds, not what they hold.
+    // Renamed, since `rt` and `alerts` suggest the contents of the two feeds, and hold only their state.
     map["realtimeFeed"] = map["rt"]
     map["alertsFeed"] = map["alerts"]
     map["noService"] = map["noService"]?.noService
@@ -89,7 +89,7 @@ extension Board {
     derive()
   }
 
-  /// A board of which nothing is known.
+  /// Creates an empty board, with nothing known but the time of the answer.
   init(nothingAt receivedAt: Timestamp) {
     self.init()
     departures = []
@@ -108,7 +108,7 @@ extension Board {
     }.map(\.element)
   }
 
-  /// Fills in what follows from the rest (contract, sections 7.4, 11 and 14).
+  /// Sets the derived fields (contract, sections 7.4, 11 and 14).
   private mutating func derive() {
     isDegraded = meta.responseMode != "full"
     let age = meta.rtPollAgeMs ?? meta.rtCacheAgeMs
@@ -128,10 +128,10 @@ extension Board {
     return board
   }
 
-  /// The board as it is some time after the service sent it: without what has left since, and older.
+  /// The board some time after the service sent it: older, and without the departures that have left since.
   ///
-  /// What has left is told by the service's clock, which may be minutes off this machine's: only how much time has
-  /// passed is taken from here.
+  /// The service's clock decides which departures have left. It may differ from this machine's by minutes, so only the
+  /// time elapsed since the answer is taken from this machine.
   func seen(at now: Timestamp, sentAt: Timestamp) -> Board {
     var board = dated(now)
     let passed = max(now.span(since: sentAt) ?? .zero, .zero)
@@ -142,7 +142,7 @@ extension Board {
 }
 
 extension Value {
-  /// A row with what follows from it; nil if it is no row, or its time cannot be read.
+  /// The row with its derived fields; nil if it isn't an object, or its time cannot be read.
   fileprivate var departure: Value? {
     guard var row = map, let scheduled = row["scheduledDeparture"]?.tidied(.timestamp) else { return nil }
     let expected = row["realtimeDeparture"]?.tidied(.timestamp)
@@ -156,7 +156,7 @@ extension Value {
     return .map(row)
   }
 
-  /// Why there is no service, each instant of the window without its twin in local time.
+  /// The reason why there is no service, with each instant of the window only in UTC.
   fileprivate var noService: Value {
     guard var map, let window = map["window"]?.map else { return self }
     map["window"] = .map(window.mapValues { $0["utc"] ?? .null })

@@ -2,13 +2,13 @@ import ActionKit
 import Glibc
 import HTTPClient
 
-// Boards that outlive the program, so that a command that ends at once asks no sooner than one that stays, and has something
-// to stand in for a board that does not come.
+// Boards that outlive the program. So a command that exits at once observes the minimum interval like a long-lived
+// program, and has a substitute for a board that cannot be fetched.
 //
-// A file is one JSON object: format; target, for people; latest and good, each with the service's answer as it came, when it
-// came and was sent whole, and what the way through the network added. It is named after the SHA-256 of the board's whole
-// address and replaced whole; of two programs that write at once, one is the last. A file that cannot be read is as good as
-// none.
+// A file is one JSON object with the members format; target, for people; latest and good. Each of these two holds the
+// service's answer unchanged, its time of arrival, the time when it was sent whole, and the details that the network
+// added. The file is named after the SHA-256 of the board's whole address, and replaced as a whole; if two programs
+// write at once, the last one wins. A file that cannot be read counts as missing.
 
 /// Where boards are kept between programs.
 struct BoardShelf: Sendable {
@@ -20,7 +20,7 @@ struct BoardShelf: Sendable {
     var delivery: Value
   }
 
-  /// What is kept of one board.
+  /// The stored answers of one board.
   struct Entry: Sendable {
     var latest: Kept
     var good: Kept?
@@ -41,7 +41,7 @@ struct BoardShelf: Sendable {
     }
   }
 
-  /// Keeps what is held; what cannot be kept is not.
+  /// Stores the held answers of a board, if they can be stored.
   func keep(_ entry: Entry, of url: String) async {
     var file = ValueMap([("format", .int(Self.format)), ("latest", Self.value(entry.latest))])
     file["good"] = entry.good.map(Self.value)

@@ -15,7 +15,7 @@ public struct WantedDeparture: Sendable {
   /// How late it may be and still come, as far as can be seen on a full board.
   public var patience = TimeSpan.seconds(1800)
 
-  /// Looks for what leaves at an instant by the timetable.
+  /// Looks for departures that are scheduled at an instant.
   public init(scheduled: Timestamp) { self.scheduled = scheduled }
 
   private func isMeant(_ departure: Departure) -> Bool {
@@ -32,13 +32,13 @@ public struct WantedDeparture: Sendable {
 }
 
 extension String {
-  /// What names are compared by.
+  /// The name without white space and in lowercase, for comparison.
   fileprivate var folded: String {
     String(lowercased().unicodeScalars.filter { !$0.properties.isWhitespace })
   }
 }
 
-/// What a board says of a departure.
+/// The state of a departure according to a board.
 public struct DepartureState: FieldSet {
   @Field("What is known of it, in one word.") public var status: Status
   @Field("Whether it is cancelled, late, or leaves from elsewhere than planned.") public var hasTrouble: Bool
@@ -56,7 +56,7 @@ public struct DepartureState: FieldSet {
 
   public init() {}
 
-  /// What is known of a departure.
+  /// The state of a departure in one word.
   public enum Status: String, Choice {
     /// It does not leave from here.
     case cancelled
@@ -80,7 +80,8 @@ public struct DepartureState: FieldSet {
 }
 
 extension Board {
-  /// What the board, which was asked for with a limit, says of a departure; nil if several may be meant.
+  /// Returns the state of a departure according to this board, which was requested with a limit; nil if several
+  /// departures match.
   public func state(of wanted: WantedDeparture, limit: Int) -> DepartureState? {
     let matches = wanted.matches(on: self)
     guard matches.count <= 1 else { return nil }
@@ -102,10 +103,10 @@ extension Board {
     return state
   }
 
-  /// What it means that a departure is not there (contract, section 14).
+  /// Explains why a departure isn't on the board (contract, section 14).
   private func absence(of wanted: WantedDeparture, _ limit: Int) -> DepartureState.Status {
     guard isCurrent else { return .unknown }
-    // What was left out of the answer since took up room in it.
+    // Rows that were removed from the board since the answer count towards its limit.
     let isFull = max(rowCount, departures.count + unreadable) >= limit
     if receivedAt > wanted.scheduled.advanced(by: Board.lingering) ?? .latest {
       // A late one may come after the last row of a full board.

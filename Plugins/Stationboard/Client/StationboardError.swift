@@ -6,7 +6,7 @@ public import HTTPClient
 /// Every call only reads, so nothing can have happened outside.
 public typealias StationboardError = ServiceError<StationboardErrorKind>
 
-/// What went wrong with the service.
+/// The kinds of errors of the service.
 public enum StationboardErrorKind: ServiceErrorKind {
   /// A parameter cannot be right; no request was sent.
   case invalidParameter
@@ -18,9 +18,9 @@ public enum StationboardErrorKind: ServiceErrorKind {
   case rateLimited
   /// No answer came.
   case network(HTTPError)
-  /// An answer came whose status says that it is none.
+  /// The service answered with an error status.
   case httpStatus(Int)
-  /// The answer is not what the contract says.
+  /// The answer doesn't match the contract.
   case decoding
   /// The board is older than was wanted.
   case tooOld
@@ -41,7 +41,7 @@ public enum StationboardErrorKind: ServiceErrorKind {
     case .unknownStop: .notFound
     case .rateLimited: .rateLimited
     case .network(let error): error.errorKind
-    // The contract has no 4xx tried again but 429.
+    // The contract lets no 4xx be retried but 429.
     case .httpStatus(408), .decoding: .plugin
     case .httpStatus(let status): ErrorKind(httpStatus: status)
     case .tooOld: .server

@@ -1,8 +1,8 @@
 public import ActionKit
 
-// What the searches for stops answer.
+// The answers of the searches for stops.
 
-/// What a search for stops found.
+/// The stops that a search found.
 public struct StopSearch: FieldSet {
   @Field("The stops, the likeliest or nearest first, one for each station.") public var stops: [Stop]
   @Field("Whether the service searched with less than it usually has, and may have missed some.")
@@ -49,7 +49,7 @@ public struct Health: FieldSet {
 extension StopSearch {
   /// Reads an answer; nil if it has no list of stops.
   ///
-  /// A stop without any id is passed over.
+  /// A stop without any id is ignored.
   init?(answer: Value) throws(ValueError) {
     guard let rows = answer["stops"]?.list else { return nil }
     let stops = rows.compactMap { row -> Value? in

@@ -5,13 +5,13 @@ import SandboxKit
 // The sandbox's data: four stops of Bern and its surroundings with a timetable that is the same every hour. Realtime is
 // known an hour ahead: RE1 is always three and a half minutes late, IR15 has none, everything else is on time.
 
-/// What happens to the departures of a line.
+/// The delay, platform change or cancellation of a line's departures.
 struct SandboxTrouble: Sendable {
   var delay = TimeSpan.zero
   var platform: String?
   /// `trip` or `stop`.
   var cancelled: String?
-  /// How long before a departure it is known.
+  /// How long before a departure the service learns of it.
   var known = TimeSpan.seconds(3600)
 }
 
@@ -32,7 +32,7 @@ struct SandboxStation: Sendable {
   var latitude: Double
   var longitude: Double
 
-  /// Its number, without what marks a station.
+  /// Its number: the id without the prefix of stations.
   var number: String { String(id.dropFirst("Parent".count)) }
 
   var searched: Value {
@@ -74,7 +74,7 @@ struct SandboxLine: Sendable {
   var period: Int
 }
 
-/// What the service knows at an instant.
+/// The service's data at an instant.
 struct SandboxNetwork {
   var troubles: [String: SandboxTrouble] = [:]
   var hasRealtime = true

@@ -30,7 +30,7 @@ enum CompareAndSet: ReconcilingAction, PreviewingAction {
     }
   }
 
-  /// Nothing: the state remembers what the step has done.
+  /// Empty, because the state records the result of the step.
   struct Baseline: FieldSet {}
 
   static func run(_ input: Input, on service: Void, in context: ActionContext) async throws -> Output {

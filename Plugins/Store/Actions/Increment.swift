@@ -16,7 +16,7 @@ enum Increment: ReconcilingAction, PreviewingAction {
     @Field("The sum.") var value: Int
   }
 
-  /// Nothing: the state remembers what the step has done.
+  /// Empty, because the state records the result of the step.
   struct Baseline: FieldSet {}
 
   static func run(_ input: Input, on service: Void, in context: ActionContext) async throws -> Output {

@@ -6,7 +6,7 @@ import LocalFiles
 enum ExportCalendar: PreviewingAction {
   static let name = "exportCalendar"
   static let summary = "Writes a group's classes as a calendar file (iCalendar) that other programs can subscribe to."
-  // The file is what the timetable says, however often it is written.
+  // The file depends only on the timetable, however often it is written.
   static let effect = Effect.idempotentWrite(within: .forever)
   static let examples = [
     Example(
@@ -50,14 +50,14 @@ enum ExportCalendar: PreviewingAction {
     @Field("What is odd about it.") var warnings: [String]
   }
 
-  /// What is wrong with a first and a last date.
+  /// The fault of a first and a last date; nil if they are valid.
   private static func fault(_ from: CivilDate, _ until: CivilDate) -> String? {
     if until < from { return "must not be before 'from'" }
     if until.daysSinceEpoch - from.daysSinceEpoch > 400 { return "must be at most 400 days after 'from'" }
     return nil
   }
 
-  /// What the file is to hold, and what it holds.
+  /// A calendar file to export, with the classes and dates that it covers.
   private struct Export {
     var days: ClassDays
     var dates: ClosedRange<CivilDate>
@@ -65,7 +65,7 @@ enum ExportCalendar: PreviewingAction {
     var file: LocatedFile
     var old: [UInt8]?
     let new: [UInt8]
-    /// Whether the file says something else; that it was looked up anew each day is nothing else.
+    /// Whether the content of the file changes; the time of the look-up doesn't count.
     let changes: Bool
     var isAvailable: Bool { days.timetable.content != nil }
 

@@ -1,8 +1,8 @@
 import ActionKit
 
-// What several actions take and give.
+// The fields that several actions share.
 
-/// Whose timetable it is, as recipes say it.
+/// The selection of a timetable, as recipes write it.
 struct SelectionFields: FieldSet {
   @Field("Academic year; absent means the latest of the catalog.", .pattern(.academicYear)) var academicYear: String?
   @Field("Id of the program in the catalog; case matters.", .notEmpty) var programId: String
@@ -89,7 +89,7 @@ struct DayFields: FieldSet {
 extension TeachingWeek.Parity: Hashable {}
 
 extension Published {
-  /// What to add to the warnings if the week of some class cannot be told.
+  /// The warnings of the answer, with one more if the week of some class is unknown.
   func warnings(for days: [ClassDay]) -> [String] {
     let isOpen = days.contains { $0.week == .unknown && $0.entries.contains { $0.frequency != .weekly } }
     return warnings + (isOpen ? [Self.unknownWeek] : [])
@@ -108,7 +108,8 @@ struct ClassDays: Sendable {
   var weeks: TeachingWeeks
   var days: [ClassDay]
 
-  /// Reads the timetable and what tells the weeks, and gives the classes of the dates that `dates` chooses.
+  /// Reads the timetable, and the calendar that decides the weeks; then selects the classes of the dates that `dates`
+  /// chooses.
   init(
     _ fields: SelectionFields, week: TeachingWeek.Parity? = nil, refresh: Bool = false, on service: TimetableClient,
     dates: (TeachingWeeks) throws -> ClosedRange<CivilDate>

@@ -23,7 +23,7 @@ extension GroupTimetable {
     }
   }
 
-  /// The timetable with what concerns a subgroup.
+  /// The timetable with only the classes that concern a subgroup.
   func narrowed(to subgroup: String?) -> GroupTimetable {
     var timetable = self
     for index in timetable.days.indices { timetable.days[index].entries.removeAll { !$0.isFor(subgroup) } }
@@ -50,11 +50,11 @@ extension TimetableEntry {
 }
 
 extension ICalendar {
-  /// The calendar of a group's classes.
+  /// Creates the calendar of a group's classes.
   ///
-  /// An event's UID is made of the group, the date and what the class is, and not of room or teacher, so
-  /// that an event whose room changes stays the same one. Of events that are alike in all that, the further ones are
-  /// numbered.
+  /// An event's UID is derived from the group, the date, and the start, course, kind and formation of the class, but
+  /// not from room or teacher. So an event keeps its UID when its room changes. If several events are equal in all of
+  /// these, the second and later ones are numbered.
   init(
     name: String, of days: [ClassDay], _ selection: TimetableSelection, stamp: Timestamp, zone: TimeZoneRules
   ) {

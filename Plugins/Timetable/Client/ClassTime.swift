@@ -1,8 +1,9 @@
 import ActionKit
 
-/// The time of a class as minutes after midnight at the university, read from what is published for display.
+/// The time of a class as minutes after midnight at the university, read from the text that is published for display.
 ///
-/// `8–10`, `08:00–10:00`, with an en dash or a hyphen and blanks around it; texts would sort `10–12` before `8–10`.
+/// The text is like `8–10` or `08:00–10:00`, with an en dash or a hyphen, and blanks around it are allowed. Sorted as
+/// texts, `10–12` would come before `8–10`.
 struct ClassTime: Hashable {
   var start: Int
   var end: Int
@@ -34,10 +35,10 @@ struct ClassTime: Hashable {
 }
 
 extension GroupTimetable {
-  /// The timetable with each day's classes once, in the order of their starts, with that start and end spelled out, and
-  /// with what the legend knows about rooms.
+  /// The timetable without duplicate classes, in the order of their starts, with start and end written out, and with
+  /// the legend's details of rooms.
   ///
-  /// Classes whose time cannot be read come last, as they were.
+  /// Classes whose time cannot be read come last, in their original order.
   func arranged(with legend: RoomLegend?) -> GroupTimetable {
     var timetable = self
     let rooms = legend.map { RoomIndex($0) }
@@ -72,8 +73,8 @@ extension RoomLegend {
 
 /// The legend, ready to be looked through many times.
 ///
-/// Codes are compared without white space and case. If a text is no code as a whole, each run of letters, digits and
-/// `_./-` in it is tried, in order; of rooms with one code the first counts.
+/// Codes are compared without white space and case. If a whole text isn't a code, each run of letters, digits and
+/// `_./-` in it is tried, in order. If several rooms have one code, the first counts.
 struct RoomIndex {
   private var addresses: [String: String] = [:]
 

@@ -2,17 +2,17 @@ public import ActionKit
 
 // Which week a date lies in.
 //
-// The publisher marks classes of alternating weeks and does not say which calendar week is which. The rules, of which the
-// first that can decide does:
+// The publisher marks classes of alternating weeks, and does not say which calendar week is which. The first of these
+// rules that can decide is applied:
 //
-// 1. What the caller says.
-// 2. The academic calendar of the date's academic year, for a teaching language and a kind of study year: the Monday-based
-//    weeks of a semester that have a weekday in a teaching period are counted from 1, and odd ones are `week1`. On a day
-//    that lies in no teaching period there are no classes.
+// 1. The caller's choice.
+// 2. The academic calendar of the date's academic year, for a teaching language and a kind of study year: the
+//    Monday-based weeks of a semester that have a weekday in a teaching period are counted from 1, and odd ones are
+//    `week1`. A day outside all teaching periods has no classes.
 // 3. A Monday that is known to begin a `week1`: whole weeks since then, even ones are `week1`.
-// 4. Nothing: both kinds of class are given, and it is said that the week is unknown.
+// 4. Otherwise the week is unknown: the classes of both kinds of week are returned, with a warning.
 
-/// What is known of the week that a date lies in.
+/// The week that a date lies in, as far as it is known.
 public enum TeachingWeek: Hashable, Sendable {
   /// Classes are held; `number` counts the teaching weeks of the semester where a calendar says so.
   case teaching(Parity, number: Int?)
@@ -52,12 +52,12 @@ public struct TeachingWeeks: Sendable {
     var mondays: [CivilDate]
   }
 
-  /// Gathers what is known.
+  /// Collects the sources that decide the weeks.
   ///
   /// - Parameters:
-  ///   - explicit: What the caller says, for every date.
-  ///   - calendar: The academic calendar; it is passed over for dates outside its academic year, which begins in
-  ///     September, and where it has nothing for the language and kind.
+  ///   - explicit: The caller's choice, for every date.
+  ///   - calendar: The academic calendar. It is ignored for dates outside its academic year, which begins in September,
+  ///     and if it has no entry for the language and kind.
   ///   - language: The program's teaching language; without one the calendar cannot be used.
   ///   - anchor: A Monday that begins a `week1`.
   public init(
@@ -73,17 +73,14 @@ public struct TeachingWeeks: Sendable {
     semesters = own?.semesters.map(Term.init) ?? []
   }
 
-  /// Whether the academic calendar can be used, for dates of its year.
-  public var usesCalendar: Bool { calendar != nil }
-
-  /// The first and last day on which a calendar says that there is teaching; nil without one.
+  /// The calendar's first and last day of teaching; nil if there is none.
   public var teachingDates: ClosedRange<CivilDate>? {
     let periods = semesters.flatMap(\.periods).filter(\.isTeaching).map(\.dates)
     guard let first = periods.map(\.lowerBound).min(), let last = periods.map(\.upperBound).max() else { return nil }
     return first...last
   }
 
-  /// What is known of a date's week.
+  /// Returns the week of a date, as far as it is known.
   public func week(of date: CivilDate) -> TeachingWeek {
     if let explicit { return .teaching(explicit, number: nil) }
     if let calendar, date.academicYear.hasSameScalars(as: calendar.academicYear) {
@@ -116,7 +113,7 @@ extension TeachingWeeks.Term {
     self.mondays = mondays.sorted()
   }
 
-  /// What is known of the date's week; nil if the semester has no period there.
+  /// Returns the week of a date; nil if the semester has no period that contains it.
   func week(of date: CivilDate) -> TeachingWeek? {
     guard let period = periods.first(where: { $0.dates.contains(date) }) else { return nil }
     guard period.isTeaching else { return .noClasses(period.name ?? "vacation") }

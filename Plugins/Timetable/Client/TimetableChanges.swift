@@ -12,10 +12,10 @@ enum EntryChange: Hashable {
 }
 
 extension EntryChange {
-  /// What changed from one timetable to another, in the order of the week.
+  /// Returns the changes from one timetable to another, in the order of the week.
   ///
-  /// Classes that are equal are paired first, then those alike in course, kind and formation, the most alike before the
-  /// others; what finds no partner came or went.
+  /// Equal classes are paired first, then classes with the same course, kind and formation, the most alike first.
+  /// Classes without a partner were added or removed.
   static func between(_ old: [TimetableDay], _ new: [TimetableDay]) -> [EntryChange] {
     var before = rows(old)
     var after = rows(new)

@@ -1,12 +1,12 @@
 public import ActionKit
 public import HTTPClient
 
-/// Why the publisher's data could not be had, not even from what was kept.
+/// An error of reading the publisher's data, when the cached data couldn't replace them.
 ///
 /// Every call only reads, so nothing can have happened outside.
 public typealias TimetableError = ServiceError<TimetableErrorKind>
 
-/// What went wrong with the publisher's data.
+/// The kinds of errors of the publisher's data.
 public enum TimetableErrorKind: ServiceErrorKind {
   /// The selection, or another parameter, cannot be of the contract; nothing was asked.
   case invalidParameter
@@ -16,7 +16,7 @@ public enum TimetableErrorKind: ServiceErrorKind {
   case network(HTTPError)
   /// An answer came whose status says nothing else.
   case httpStatus(Int)
-  /// The file is not what the contract says.
+  /// The file doesn't match the contract.
   case decoding
 
   public var errorKind: ErrorKind {

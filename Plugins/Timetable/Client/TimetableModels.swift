@@ -1,9 +1,10 @@
 public import ActionKit
 
-// What the publisher's files hold, as Swift types that recipes see too: each field's sentence is its documentation.
+// The publisher's files as Swift types that recipes use too: the sentence of each field is its documentation.
 //
-// Two generations of files are read alike. What only one of them has is optional, and presence decides, not `version`.
-// Fields that are not declared are passed over; a value that is not of the contract makes its whole file unreadable.
+// The two generations of files are read in the same way. A field that only one of them has is optional; its presence
+// decides, not `version`. Undeclared fields are ignored; a value that violates the contract makes its whole file
+// unreadable.
 
 /// The selectors: academic years, programs, study years and groups (`catalog.json`).
 public struct Catalog: FieldSet {
@@ -141,7 +142,7 @@ public struct GroupTimetable: FieldSet {
   /// Whether no day has a class.
   public var isEmpty: Bool { days.allSatisfy(\.entries.isEmpty) }
 
-  /// Whether it is what the publisher writes when it could not read its source and had nothing older.
+  /// Whether it is the timetable that the publisher writes when it couldn't read its source and had nothing older.
   public var isPlaceholder: Bool { isEmpty && lastUpdatedAtSource == nil }
 }
 
@@ -181,7 +182,7 @@ public struct TimetableEntry: FieldSet, Hashable {
   public init() {}
 }
 
-/// The teaching weeks in which a class is held.
+/// Whether a class is held every week, or in one of two alternating weeks.
 public enum Frequency: String, Choice {
   case weekly, week1, week2
 }
@@ -191,7 +192,9 @@ public enum ClassType: String, Choice {
   case lecture, seminar, lab
 }
 
-/// Who a class is for: information, by which no class is left out unless a subgroup is chosen.
+/// The audience of a class.
+///
+/// It only informs: no class is left out because of it unless a subgroup is chosen.
 public struct Audience: FieldSet, Hashable {
   @Field("What the university's page names, such as '512/1'; absent if it names nothing clearly.")
   public var formation: String?
@@ -201,12 +204,12 @@ public struct Audience: FieldSet, Hashable {
 
   public init() {}
 
-  /// What a formation is taken for.
+  /// The size of the audience that a formation denotes.
   public enum Scope: String, Choice {
     case cohort, group, subgroup, unknown
   }
 
-  /// What a kind of class is usually for.
+  /// The usual audience of a kind of class.
   public enum ExpectedScope: String, Choice {
     case cohort, group, subgroup
   }
@@ -233,7 +236,7 @@ public struct StudyCalendar: FieldSet {
   public init() {}
 }
 
-/// A language in which programs are taught.
+/// The teaching language of a program.
 public enum TeachingLanguage: String, Choice {
   case ro, en, hu, de
 }

@@ -19,7 +19,7 @@ public struct TimetableSelection: Hashable, Sendable {
     self.group = group
   }
 
-  /// What is wrong with it, as a sentence; checked before a request is sent.
+  /// The fault of the selection as a sentence, or nil; checked before a request is sent.
   var fault: String? {
     guard TextPattern.academicYear.matches(academicYear) else {
       return "'\(academicYear)' isn't an academic year; write it like 2025-2026."
@@ -38,7 +38,7 @@ public struct TimetableSelection: Hashable, Sendable {
   /// The path of its file below the base address.
   var path: String { "/\(academicYear)/\(programId.percentEncoded)/y\(year)/g\(group).json" }
 
-  /// What people call it.
+  /// The selection as a title for people.
   public var title: String { "\(academicYear) \(programId) year \(year) group \(group)" }
 
   /// Whether a timetable says that it is this selection's.
@@ -49,7 +49,8 @@ public struct TimetableSelection: Hashable, Sendable {
 }
 
 extension Catalog {
-  /// What of a selection the catalog does not have, as sentences with the nearest that it has; empty if it has all.
+  /// Returns a sentence for each part of a selection that the catalog lacks, with the nearest one that it has; empty if
+  /// it has all.
   ///
   /// A selection without faults may still have no timetable: groups are listed for all academic years together.
   public func faults(in selection: TimetableSelection) -> [String] {

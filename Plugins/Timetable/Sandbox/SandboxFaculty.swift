@@ -2,11 +2,11 @@ import ActionKit
 
 // The sandbox's data: a made-up faculty with one group for each form that the contract knows.
 
-/// What a publisher has online at an instant.
+/// The files that a publisher has online at an instant.
 struct SandboxFaculty {
   private let generatedAt: Value
   private let today: CivilDate
-  /// The year in which the academic year begins.
+  /// The calendar year when the academic year begins.
   private let first: Int
   private let edition: Int
 
@@ -121,7 +121,7 @@ struct SandboxFaculty {
   // MARK: The academic calendar
 
   private var calendar: Value {
-    // The Monday of the week in which October begins, or the one before.
+    // The last Monday up to 4 October.
     let start = (CivilDate(year: first, month: 10, day: 4) ?? today).monday
     func period(_ type: String, _ days: ClosedRange<Int>, _ name: String? = nil) -> Value {
       let period: Value = .object([
@@ -203,7 +203,7 @@ struct SandboxFaculty {
     friday|9–11|weekly|Analysis|lecture|226 (5/2)|Prof. Dan Ionescu|I1|cohort
     """)
 
-  /// What the first edition has beside them, and what the later ones have instead.
+  /// The further rows of the first edition, and their replacements in the later ones.
   private static let changes = [
     false: table("friday|12–14|weekly|Analysis|seminar|lambda|Asist. Emese Kiss|G|group"),
     true: table(

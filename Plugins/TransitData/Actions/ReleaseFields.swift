@@ -1,6 +1,6 @@
 public import ActionKit
 
-// What actions tell of releases and of what is installed.
+// The fields of releases and of the installed version, as actions return them.
 
 struct ReleaseFields: FieldSet {
   @Field("Tag, which is the version: 20260215.") var tag: String

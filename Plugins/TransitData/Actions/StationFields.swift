@@ -1,6 +1,6 @@
 import ActionKit
 
-// What actions tell of stations and of what is around them.
+// The fields of stations and their surroundings, as actions return them.
 
 struct StationFields: FieldSet {
   @Field("Name in capitals, with MRT STATION or LRT STATION.") var officialName: String

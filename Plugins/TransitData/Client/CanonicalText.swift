@@ -2,10 +2,10 @@ import ActionKit
 
 // The text whose SHA-256 is the checksum inside a station file (contract, section 7).
 //
-// The producer parses its document, takes `checksum_sha256` out of the top-level object `metadata` and nothing else,
-// and writes the rest with Python's `json.dumps`, keys sorted and no white space. What is hashed is thus not the file,
-// and decoding into models and encoding again would lose unknown keys and nulls: the text is made from the file's own
-// tokens, of which nothing but the order of members, the white space and the spelling of strings and numbers changes.
+// The producer parses its document, takes only `checksum_sha256` out of the top-level object `metadata`, and writes the
+// rest with Python's `json.dumps`, keys sorted and no white space. So the hash isn't of the file itself. Decoding it
+// into models and encoding again would lose unknown keys and nulls. The text is therefore made from the file's own
+// tokens; only the order of members, the white space and the spelling of strings and numbers change.
 //
 //   members   in the order of their keys' code points at every level; of a key given twice the last one counts
 //   strings   `"` `\` and U+0008 9 A C D with a backslash; in `ascii` everything else outside U+0020…U+007E as `\u`
@@ -15,13 +15,13 @@ import ActionKit
 //   doubles   the shortest digits that read back as the same double: positional with a fraction part from 1e-4 up to
 //             below 1e16, else with an exponent of a sign and at least two digits; `foundation` drops a `.0`
 //
-// The last two forms are what the seed's Swift sketch yields; each fixes the whole content as the first does.
+// The seed's Swift sketch yields the last two forms; each covers the whole content as the first does.
 
 /// The three spellings of a station file that its checksum may be of, the producer's own first.
 public enum ChecksumForm: String, CaseIterable, Sendable {
   /// The producer's: ASCII only.
   case ascii
-  /// As `ascii`, but text beyond ASCII stands as it is.
+  /// As `ascii`, but text beyond ASCII isn't escaped.
   case utf8
   /// As `utf8`, but integral doubles have no `.0`.
   case foundation
@@ -31,10 +31,10 @@ public enum ChecksumForm: String, CaseIterable, Sendable {
 struct CanonicalText {
   /// The text.
   private(set) var bytes: [UInt8]
-  /// What `metadata.checksum_sha256` held, which is not in the text: itself canonical JSON.
+  /// The value of `metadata.checksum_sha256`, which isn't part of the text, as canonical JSON.
   private(set) var checksum: [UInt8]?
 
-  /// Rewrites a document; what is no JSON as Python reads it is an error with its place.
+  /// Rewrites a document; throws an error with the place if Python wouldn't read it as JSON.
   init(of document: [UInt8], as form: ChecksumForm) throws(NoJSON) {
     var writer = CanonicalWriter(form: form, size: document.count)
     let result = document.withUnsafeBufferPointer { input in
@@ -45,7 +45,7 @@ struct CanonicalText {
     checksum = writer.checksum
   }
 
-  /// Why a text is no JSON, and where.
+  /// The reason why a text isn't JSON, and the place.
   struct NoJSON: Error {
     var reason: String
     /// The byte offset.
@@ -135,7 +135,7 @@ private struct CanonicalWriter {
     output.append(ASCII.closeBrace)
   }
 
-  /// Puts members, which stand one after another without commas, in order.
+  /// Sorts members, which follow each other without commas, and adds the commas.
   private mutating func arrange(_ members: [Member], from start: Int) {
     let order = members.indices.sorted { left, right in
       let (a, b) = (keys[members[left].key], keys[members[right].key])

@@ -1,19 +1,19 @@
 public import ActionKit
 import HTTPClient
 
-// What is installed, in a folder:
+// The installed versions, in a folder:
 //
 //   installed.json         which version is in use, and which one was before it
-//   stations-….json        their files as they were downloaded, named after what they were announced as
+//   stations-….json        their files as they were downloaded, with a hash of the announcement in the name
 //   quota.json             until when the API is not asked
 //
-// A version comes into use when `installed.json` is replaced, which is one step: its file was verified and synced
-// before, and the file of the version that is no longer named is removed after. A crash in between leaves a file
-// without a name in the index, or one that is named and not needed. If the file in use is damaged the one before it serves.
+// A version comes into use in one step, when `installed.json` is replaced. Its file was verified and synced before; the
+// file of the version that is no longer named is removed afterwards. A crash in between leaves a file that the index
+// doesn't name, or one that it names and doesn't need. If the file in use is damaged, the previous one is used.
 
 /// One version of the data set that was verified and put into use.
 public struct InstalledVersion: Hashable, Sendable {
-  /// The tag of its release; of one that came from a file, its own version.
+  /// The tag of its release; the version's own number if it came from a file.
   public var tag: String
   /// When it was put into use.
   public var installedAt: Timestamp
@@ -23,7 +23,7 @@ public struct InstalledVersion: Hashable, Sendable {
   public var sha256: String
   /// The size of its file.
   public var bytes: Int
-  /// What GitHub said of its file: the SHA-256, the size, and when it was replaced.
+  /// GitHub's details of its file: the SHA-256, the size, and when it was replaced.
   var assetSHA256: String?
   var assetSize: Int?
   var assetUpdatedAt: Timestamp?
@@ -45,17 +45,17 @@ final class InstalledStore: Sendable {
 
   private func path(_ name: String) -> String? { folder.map { "\($0)/\(name)" } }
 
-  /// Where the file of a version is, or is to be.
+  /// The path of a version's file, whether or not it exists yet.
   func path(of version: InstalledVersion) -> String? { path(version.fileName) }
 
-  /// A name for the file of a version that is still to come.
+  /// The name for the file of a version that isn't downloaded yet.
   static func fileName(for announcement: String) -> String {
     "stations-\((SHA256.digest(of: Array(announcement.utf8)) ?? "").prefix(16)).json"
   }
 
   // MARK: Versions
 
-  /// What is installed; a record that cannot be read is none.
+  /// Returns the record of the installed versions; nil if there is none or it cannot be read.
   func record() -> Record? {
     guard let path = path("installed.json"), let bytes = try? Files.read(path, limit: 1 << 20),
       let note = try? JSON.parse(bytes), note["format"]?.int == 1,
@@ -121,7 +121,7 @@ final class InstalledStore: Sendable {
     return Quota(note, credential: credential)
   }
 
-  /// Keeps what is known of the quota; without it the next process asks once in vain.
+  /// Stores the quota; without it the next process would send one request in vain.
   func keep(_ quota: Quota?, credential: String) {
     guard let path = path("quota.json") else { return }
     guard let quota else {

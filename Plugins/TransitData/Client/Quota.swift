@@ -2,18 +2,18 @@ import ActionKit
 import HTTPClient
 
 // GitHub counts requests to its API: 60 an hour for an address without a token, 5,000 with one, and others that it does
-// not tell. Who asked too often gets 403 or 429 and is to wait: as long as `retry-after` says, else until
-// `x-ratelimit-reset` if nothing remains, else a minute that doubles each time, up to an hour. No request is sent meanwhile,
-// not even after a restart, because every request in vain makes it longer.
+// not tell. A client that asks too often gets 403 or 429, and has to wait: as long as `retry-after` says, else until
+// `x-ratelimit-reset` if nothing remains, else a minute that doubles each time, up to an hour. No request is sent
+// meanwhile, not even after a restart, because every refused request prolongs the wait.
 
 /// How far the quota of the API is used up, as far as it is known.
 struct Quota: Equatable, Sendable {
   /// Until when no request is sent.
   var until: Timestamp
-  /// How often in a row it was refused without a word about how long.
+  /// How often in a row a request was refused without a time to wait.
   var strikes: Int
 
-  /// What an answer says of the quota; nil if it is about something else.
+  /// Reads the quota from an answer; nil if the answer is about something else.
   init?(_ answer: HTTPResponse, message: String?, after earlier: Quota?, now: Timestamp) {
     guard answer.status == 403 || answer.status == 429 else { return nil }
     strikes = 0

@@ -9,7 +9,7 @@ public struct RailChange: FieldSet, Hashable {
 
   public init() {}
 
-  /// What kind of difference it is.
+  /// The kind of the difference.
   public enum Kind: String, Choice {
     /// The station is new.
     case stationAdded
@@ -23,7 +23,7 @@ public struct RailChange: FieldSet, Hashable {
     case exitRemoved
     /// The exit is more than a metre from where it was.
     case exitMoved
-    /// What is said about the exit's access is different.
+    /// The notes about the exit's access are different.
     case accessibilityChanged
     /// The exit has other platforms, bus stops or landmarks.
     case surroundingsChanged

@@ -2,19 +2,19 @@ public import ActionKit
 
 /// Every rail station with its exits, as one release of the data set has them.
 public struct RailData: Sendable {
-  /// What the file says of itself.
+  /// The file's metadata.
   public var metadata: Metadata
   /// The stations, in the file's order.
   public var stations: [Station]
   /// Which spelling of the file its checksum is of; nil if it has none, and that was allowed.
   public var verifiedForm: ChecksumForm?
-  /// What looks wrong and is no reason to refuse the file, a sentence each; at most `maxWarnings` of them.
+  /// The oddities that are no reason to refuse the file, a sentence each; at most `maxWarnings` of them.
   public var warnings: [String]
 
   /// How many warnings are kept of one file.
   public static let maxWarnings = 50
 
-  /// What a file says of itself.
+  /// A file's metadata.
   public struct Metadata: Hashable, Sendable {
     /// The version for display: `2026-02-15`.
     public var dataVersion: String
@@ -39,7 +39,7 @@ public struct Station: Hashable, Sendable {
   public var exits: [StationExit]
   /// Codes of the lines found at its exits, short or long: `NS`, `TEL`.
   public var linesServed: [String]
-  /// What the enrichment says about access, in free text.
+  /// The enrichment's notes about access, in free text.
   public var accessibilityNotes: [String]
   /// When the details were last looked up.
   public var enrichedAt: Timestamp?
@@ -73,7 +73,7 @@ public struct StationExit: Hashable, Sendable {
   public var accessibility: [String]
   /// The bus stops near it.
   public var busStops: [BusStop]
-  /// What is near it.
+  /// The landmarks near it.
   public var landmarks: [String]
 
   /// The code without the word: `A` for `Exit A`; exits with equal labels are the same.
@@ -120,7 +120,7 @@ enum RailLine {
     lines[String(code.prefix { !("0"..."9").contains($0) })] ?? code
   }
 
-  /// The long form of a line's code, of which both forms occur: `NSL` for `NS`.
+  /// Returns the long form of a line's code, given either form: `NSL` for `NS`.
   static func long(_ line: String) -> String {
     let line = line.uppercased().trimmed
     return lines[line] ?? line

@@ -46,7 +46,7 @@ extension RailData {
     return exact.isEmpty ? stations.filter { $0.shortName.hasSameScalars(as: name) } : exact
   }
 
-  /// The one station that a text means, by code or by name; an error says what else may be meant.
+  /// Finds the one station with a code or a name; the error for an ambiguous one lists the candidates.
   public func station(_ text: String) throws(TransitDataError) -> Station {
     if let station = station(code: text) { return station }
     let named = stations(named: text)

@@ -1,6 +1,6 @@
 import ActionKit
 
-/// What looks wrong in a station file and is no reason to refuse it.
+/// The oddities in a station file that are no reason to refuse it.
 struct RailWarnings {
   private(set) var list: [String] = []
 

@@ -18,7 +18,7 @@ public struct Release: Hashable, Sendable {
   public var createdAt: Timestamp?
   /// When it was published; nil for a draft.
   public var publishedAt: Timestamp?
-  /// What its author says about it.
+  /// The author's notes about it.
   public var notes: String?
   /// Whether its files can no longer change, if GitHub says so.
   public var isImmutable: Bool?
@@ -52,8 +52,8 @@ public struct Release: Hashable, Sendable {
 
 /// The order of tags.
 ///
-/// Eight-digit dates are compared as texts. Of other forms one leading `v` and all hyphens are dropped; if both are then
-/// digits of equal number they are compared, else neither is greater.
+/// Eight-digit dates are compared as texts. In other forms, one leading `v` and all hyphens are dropped. If both then
+/// consist of the same number of digits they are compared; else neither is greater.
 enum ReleaseTag {
   static func isGreater(_ tag: String, than other: String) -> Bool? {
     let (left, right) = (digits(tag), digits(other))
@@ -69,14 +69,14 @@ enum ReleaseTag {
 }
 
 extension Release {
-  /// Why a release is to be installed over what there is, as the rest of a sentence; nil if it is not.
+  /// The reason to install a release over the installed one, as the rest of a sentence; nil if there is none.
   func reasonToInstall(over installed: InstalledVersion?, asset name: String) -> String? {
     guard let installed else { return "nothing is installed" }
     guard !tag.hasSameScalars(as: installed.tag) else {
       guard let asset = asset(named: name) else { return nil }
       let isReplaced =
         if let sha256 = asset.sha256 {
-          // What was installed without a word of GitHub's about its digest has one of its own.
+          // A version that was installed without GitHub's digest is compared by the digest of its file.
           sha256 != installed.assetSHA256 ?? installed.sha256
         } else {
           asset.updatedAt != nil && installed.assetUpdatedAt != nil && asset.updatedAt != installed.assetUpdatedAt
@@ -119,7 +119,7 @@ extension Release.Asset {
     isUploaded = try part.text("state") == "uploaded"
     updatedAt = (try part.optionalText("updated_at")).flatMap { Timestamp($0) }
     let digest = try part.optionalText("digest")?.lowercased()
-    // Of other algorithms nothing is known; size and inner checksum still hold.
+    // Digests of other algorithms are ignored; size and inner checksum are still verified.
     sha256 = digest.flatMap { $0.hasPrefix("sha256:") ? String($0.dropFirst("sha256:".count)) : nil }
   }
 }

@@ -98,7 +98,7 @@ actor ReleasesAPI {
       headers: ["Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"],
       limits: limits(8 << 20), acceptsCompression: true)
     request.headers["Authorization"] = settings.token.map { "Bearer \($0)" }
-    // What cannot be read is not kept, or it would be read again for an hour.
+    // An unreadable answer isn't cached, or it would be read again for an hour.
     let policy = HTTPCachePolicy(leastInterval: settings.minInterval, revalidates: isForced) { answer, _ in
       do throws(TransitDataError) {
         _ = try ReleasesAPI.read(answer, what, read)
@@ -141,7 +141,7 @@ actor ReleasesAPI {
     do throws(HTTPError) { return try await send() } catch { throw TransitDataError(error, asking: what) }
   }
 
-  /// What a status other than 200 means.
+  /// Returns the error for a status other than 200.
   private func refusal(_ answer: HTTPResponse, of what: String) async -> TransitDataError {
     let message = (try? JSON.parse(answer.body))?["message"]?.string
     let known = await knownQuota()
@@ -191,7 +191,7 @@ actor ReleasesAPI {
   }
 }
 
-/// Sends nothing, for when only what is kept may answer.
+/// Sends nothing, for requests that only the cache may answer.
 private struct NoNetwork: HTTPTransport {
   func send(_ request: HTTPRequest, into sink: (any HTTPBodySink)?) async throws(HTTPError) -> HTTPResponse {
     throw HTTPError(.connect, "Nothing was sent.", sent: .nothing)

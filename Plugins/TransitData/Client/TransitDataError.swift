@@ -7,11 +7,11 @@ public import HTTPClient
 /// not at all.
 public typealias TransitDataError = ServiceError<TransitDataErrorKind>
 
-/// What went wrong with the data set.
+/// The kinds of errors of the data set.
 public enum TransitDataErrorKind: ServiceErrorKind {
-  /// What was asked for makes no sense.
+  /// A parameter is invalid.
   case invalidParameter
-  /// The settings cannot work: an address that is no secure one, a redirect to an unexpected host.
+  /// The settings cannot work: an address isn't secure, or redirects to an unexpected host.
   case configuration
   /// There is no such repository, no access to it, or no published release.
   case noRelease
@@ -21,7 +21,7 @@ public enum TransitDataErrorKind: ServiceErrorKind {
   case rateLimited(until: Timestamp)
   /// The token is not accepted.
   case unauthorized
-  /// There is no access with this token, or without one.
+  /// The token gives no access, or there is no token and access needs one.
   case forbidden
   /// No whole answer came.
   case network(HTTPError)
@@ -29,22 +29,22 @@ public enum TransitDataErrorKind: ServiceErrorKind {
   case httpStatus(Int)
   /// The file is larger than the bound.
   case tooLarge
-  /// The bytes that arrived are not those of the release: size or digest differ.
+  /// The size or the digest of the received bytes differs from the release's.
   case digestMismatch
-  /// An answer or the file is not what it should be.
+  /// An answer or the file has an unexpected form.
   case decoding
   /// The content of the file does not have the checksum inside it.
   case checksumMismatch
   /// No data set is installed.
   case noCachedData
-  /// No station, or more than one, is what was asked for.
+  /// No station, or more than one, matches the query.
   case notFound
-  /// The data set cannot be stored, or what is stored cannot be read.
+  /// The data set cannot be stored, or the stored one cannot be read.
   case storage
   /// The calling task was cancelled.
   case cancelled
 
-  /// Whether it is about the way to the service, so that what is installed serves meanwhile.
+  /// Whether the error concerns the network or the service, so that the installed data set is used meanwhile.
   var passes: Bool {
     switch self {
     case .rateLimited, .network: true
@@ -64,7 +64,7 @@ public enum TransitDataErrorKind: ServiceErrorKind {
     case .network(let error): error.errorKind
     case .httpStatus(let status): ErrorKind(httpStatus: status)
     case .tooLarge, .decoding, .checksumMismatch: .plugin
-    // What was lost on the way may arrive the next time.
+    // A file that was damaged on the way may arrive intact the next time.
     case .digestMismatch: .network
     case .cancelled: .cancelled
     }
@@ -74,7 +74,7 @@ public enum TransitDataErrorKind: ServiceErrorKind {
 }
 
 extension TransitDataError {
-  /// No whole answer came, or a file that does not keep to what was announced.
+  /// The error of a request that got no complete answer, or a file that doesn't match its announcement.
   init(_ error: HTTPError, asking what: String) {
     let kind: TransitDataErrorKind =
       switch error.kind {

@@ -31,7 +31,7 @@ public struct TransitDataSettings: Sendable {
 }
 
 extension TransitDataSettings {
-  /// Where an address that is asked for or redirected to may lead, for messages.
+  /// The hosts that addresses and redirects may lead to, for messages.
   static let allowedHosts = "https on github.com or a host ending in .githubusercontent.com"
 
   /// Whether a file may be downloaded from there: from GitHub and its storage, or from a server that stands in for it.
@@ -55,7 +55,7 @@ extension TransitDataSettings {
   /// The path of the repository: `/repos/owner/name`, without `/repos`.
   var path: String { "/\(owner.percentEncoded)/\(repository.percentEncoded)" }
 
-  /// The folder of this data set among those of other connections: `Oculis-Navigate-singapore-rail-data-1f2e3d4c`.
+  /// The name of this data set's folder, unique among connections: `Oculis-Navigate-singapore-rail-data-1f2e3d4c`.
   var folderName: String {
     let identity = [webBase, owner, repository, assetName].joined(separator: "\n")
     let digest = SHA256.digest(of: Array(identity.utf8)) ?? ""

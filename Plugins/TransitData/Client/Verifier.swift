@@ -15,7 +15,7 @@ final class Verifier: Sendable {
     self.settings = settings
   }
 
-  /// What is wrong with the file at a path, as a sentence.
+  /// Verifies the file at a path, and returns its fault as a sentence; nil if it has none.
   func fault(at path: String) -> String? {
     do throws(FileError) {
       return verify(try Files.read(path, limit: settings.maxFileBytes))
@@ -24,7 +24,7 @@ final class Verifier: Sendable {
     }
   }
 
-  /// Verifies the bytes of a file, and says as a sentence what is wrong with them.
+  /// Verifies the bytes of a file, and returns their fault as a sentence; nil if they have none.
   @discardableResult func verify(_ bytes: [UInt8]) -> String? {
     let result = Result { () throws(TransitDataError) in try verified(bytes) }
     outcome.withLock { $0 = result }
@@ -56,7 +56,7 @@ final class Verifier: Sendable {
     return digest
   }
 
-  /// What was found, after a download that went well.
+  /// Returns the result of the verification, after a download that succeeded.
   func result() throws(TransitDataError) -> InstalledData {
     guard let result = outcome.withLock({ $0 }) else {
       throw TransitDataError(.storage, "The file of the release '\(version.tag)' was not looked at.")
@@ -64,7 +64,7 @@ final class Verifier: Sendable {
     return try result.get()
   }
 
-  /// Why a download failed: what was found in the file, or what the client says.
+  /// Returns the error of a failed download: the file's fault, or the client's error.
   func error(_ error: HTTPError, asking what: String) -> TransitDataError {
     guard error.kind == .file else { return TransitDataError(error, asking: what) }
     if case .failure(let fault) = outcome.withLock({ $0 }) { return fault }
@@ -73,7 +73,7 @@ final class Verifier: Sendable {
 }
 
 extension InstalledVersion {
-  /// What is known of a version before its file is there.
+  /// Creates a version from its announcement, before its file is downloaded.
   init(_ release: Release, _ asset: Release.Asset, installedAt: Timestamp) {
     tag = release.tag
     self.installedAt = installedAt

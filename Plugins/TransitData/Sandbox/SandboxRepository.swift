@@ -11,11 +11,11 @@ struct SandboxRelease: Sendable {
   var file: [UInt8]?
   var isDraft = false
   var isPrerelease = false
-  /// Whether GitHub says the SHA-256 of the file.
+  /// Whether GitHub gives the SHA-256 of the file.
   var hasDigest = true
-  /// What GitHub says the SHA-256 of the file is, if that is not true.
+  /// A false SHA-256 for GitHub to give; nil if it gives the true one.
   var digest: String?
-  /// What is sent, if that is not the file.
+  /// The bytes to send in place of the file, if any.
   var sent: [UInt8]?
 }
 

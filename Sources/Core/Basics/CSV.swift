@@ -10,9 +10,9 @@ private let quote = ASCII.quote
 private let newline = ASCII.newline
 private let carriageReturn = ASCII.carriageReturn
 
-/// Why a text is no CSV.
+/// Why a text isn't CSV.
 package struct CSVError: Error {
-  /// What is wrong and where: no full stop, lower case.
+  /// The fault and its place: no full stop, lower case.
   package var message: String
 }
 
@@ -22,7 +22,7 @@ package struct CSVReader {
   private let separator: UInt8
   private var index: Int
   private var line = 1
-  /// The line on which the last record began.
+  /// The number of the last record's first line.
   package private(set) var recordLine = 1
 
   /// Begins to read UTF-8.
@@ -32,7 +32,7 @@ package struct CSVReader {
     index = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
   }
 
-  /// The octet of a separator: one ASCII character that is no quote and no line break.
+  /// The octet of a separator: one ASCII character that isn't a quote or a line break.
   package static func separator(_ text: String) -> UInt8? {
     guard text.utf8.count == 1, let byte = text.utf8.first, byte < 0x80, byte != quote, byte != newline,
       byte != carriageReturn
@@ -120,7 +120,7 @@ package struct CSVReader {
 
 /// Writes one record after another.
 package struct CSVWriter {
-  /// What is written so far, in UTF-8.
+  /// The records written so far, in UTF-8.
   package private(set) var bytes: [UInt8] = []
   private let separator: UInt8
   private let lineBreak: [UInt8]
@@ -174,8 +174,9 @@ extension Value {
 }
 
 extension ValueType {
-  /// What a value of the type is that no field could hold, or what it may be if it is of one of several types; nil if a
-  /// field can hold it.
+  /// The kind of values of this type that a field can't hold, such as `list`; nil if a field can hold them all.
+  ///
+  /// A type with several alternatives gives the first kind that a field can't hold.
   package var csvMisfit: String? {
     switch self {
     case .optional(let of), .wrapper(let of), .secret(let of): of.csvMisfit
@@ -187,6 +188,6 @@ extension ValueType {
     }
   }
 
-  /// The same with its article, as values are called.
+  /// The same kind with its article, as messages name values.
   package var csvMisfitKind: String? { csvMisfit.map { $0 == "bytes" ? $0 : "a \($0)" } }
 }

@@ -13,9 +13,9 @@ import Synchronization
 //     bytes that don't fit      are refused with their place, or become U+FFFD where the source can't send again what it
 //                               printed: commands, log lines, names that are only shown
 //
-// As browsers do (encoding.spec.whatwg.org), ISO-8859-1 and US-ASCII in a message are read as windows-1252, since who
-// says the one mostly means the other. `latin-1` as a recipe's `encoding` is the standard's own, in which every byte is a
-// character.
+// As browsers do (encoding.spec.whatwg.org), ISO-8859-1 and US-ASCII in a message are read as windows-1252, since
+// senders that name one mostly mean the other. `latin-1` as a recipe's `encoding` is the charset of the standard: every
+// byte is a character.
 
 /// How the characters of a text are written as bytes.
 package struct Charset: Sendable, Hashable {
@@ -29,7 +29,7 @@ package struct Charset: Sendable, Hashable {
   }
 
   private let form: Form
-  /// What messages call it.
+  /// The charset's name in messages.
   package let name: String
 
   private init(_ form: Form, _ name: String) {
@@ -61,7 +61,7 @@ package struct Charset: Sendable, Hashable {
     }
   }
 
-  /// What libc calls a charset of one byte a character that holds ASCII.
+  /// The libc name of a charset that has one byte a character and holds ASCII.
   private static func libraryName(of name: String) -> String? {
     func number(after prefixes: [String]) -> Int? {
       prefixes.lazy.filter { name.hasPrefix($0) }.compactMap { Int(name.dropFirst($0.utf8.count)) }.first
@@ -86,7 +86,7 @@ package struct Charset: Sendable, Hashable {
   /// The charset that a byte order mark at the beginning says, and how long the mark is.
   private static func marked(_ bytes: [UInt8]) -> (charset: Charset, count: Int)? {
     if bytes.starts(with: mark) { return (.utf8, mark.count) }
-    // The mark of UTF-32 begins as that of UTF-16 does, in which a text with NUL at its beginning isn't to be expected.
+    // UTF-32's mark begins with the bytes of UTF-16's. A text in UTF-16 is not expected to begin with NUL.
     if bytes.starts(with: [0xFF, 0xFE, 0, 0]), bytes.count.isMultiple(of: 4) { return nil }
     if bytes.starts(with: [0xFF, 0xFE]) { return (.utf16LE, 2) }
     if bytes.starts(with: [0xFE, 0xFF]) { return (.utf16BE, 2) }
@@ -111,7 +111,7 @@ package struct Charset: Sendable, Hashable {
       let count = found.map { $0.charset == (isLittle ? .utf16LE : .utf16BE) ? $0.count : 0 } ?? 0
       return try utf16(bytes[count...], isLittle: isLittle)
     case .latin1, .bytes:
-      // What begins with the mark of UTF-8 is in UTF-8, whatever was said.
+      // Bytes that begin with the mark of UTF-8 are read as UTF-8, even if another charset was named.
       let start = bytes.starts(with: Charset.mark) ? Charset.mark.count : 0
       if start > 0, let text = String(validating: bytes[start...], as: UTF8.self) { return text }
       let table = try self.table()
@@ -138,7 +138,7 @@ package struct Charset: Sendable, Hashable {
   /// Whether each byte below 0x80 is the character of ASCII.
   package var holdsASCII: Bool { if case .utf16 = form { false } else { true } }
 
-  /// The text of bytes that can't be sent again, with U+FFFD for what doesn't fit, without a byte order mark.
+  /// The text of bytes that can't be sent again, without a byte order mark; bytes that don't fit become U+FFFD.
   package func shownText(of bytes: some Collection<UInt8>) -> String {
     if form != .utf8, let text = try? text(of: Array(bytes)) { return text }
     let isMarked = bytes.starts(with: Charset.mark)
@@ -306,7 +306,7 @@ package struct Charset: Sendable, Hashable {
     return misfit(in: bytes, at: offset)
   }
 
-  /// What a byte says that fits nothing; it is counted from 1, as the lines are.
+  /// The error for a byte that fits no character; its number counts from 1, as lines do.
   private func misfit(in bytes: [UInt8], at index: Int) -> CharsetError {
     let line = bytes[..<index].count { $0 == ASCII.newline } + 1
     let found =
@@ -318,7 +318,7 @@ package struct Charset: Sendable, Hashable {
   }
 }
 
-/// Why bytes are no text in a charset.
+/// Why bytes aren't text in a charset.
 package struct CharsetError: Error, Hashable, Sendable {
   /// A sentence without its subject and point: `is not in UTF-8: line 1, byte 5 (0xFC) fits no character`.
   package var message: String

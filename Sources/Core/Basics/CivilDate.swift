@@ -69,13 +69,13 @@ public struct CivilDate: Hashable, Sendable {
 }
 
 extension CivilDate {
-  /// Reads `2026-03-10`; nil if that is no date.
+  /// Reads `2026-03-10`; nil if it isn't a date.
   public init?(_ text: String) {
     guard text.utf8.count == 10, let midnight = Timestamp("\(text)T00:00:00Z") else { return nil }
     self.init(daysSinceEpoch: midnight.seconds.flooredDivision(by: 86_400))
   }
 
-  /// The date so many days later, or earlier.
+  /// The date a number of days later, or earlier.
   public func adding(days: Int) -> CivilDate { CivilDate(daysSinceEpoch: daysSinceEpoch + days) }
 
   /// The Monday of the date's week.

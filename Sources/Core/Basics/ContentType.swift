@@ -16,9 +16,9 @@ package struct ContentType: Sendable, Hashable {
     }
   }
 
-  /// What semicolons divide: the type, and its parameters as they are written.
+  /// Splits a field at its semicolons: the type, then its parameters as they are written.
   ///
-  /// One within quotes divides nothing.
+  /// A semicolon within quotes doesn't split.
   package static func parts(of field: String) -> [String] {
     var parts: [String] = []
     var rest = field.utf8[...]

@@ -1,16 +1,16 @@
 import Synchronization
 
-/// The clock of a machine, put right by another one that several machines share, such as a database's.
+/// The clock of a machine, corrected by another clock that several machines share, such as a database's.
 ///
-/// From the first answer of the other clock on, it goes by the time that passes, and never by the machine's clock, which
-/// somebody may set: nothing that is due in an hour may be due at once for that. The same goes for the other clock: when it
-/// jumps, that is heeded only once another answer says the same. What is off by less than can be told, or than it matters,
-/// is left as it is, so that it doesn't jump with every answer.
+/// From the first answer of the other clock on, it follows elapsed time and never reads the machine's clock again. A
+/// user who sets that clock therefore can't make something due at once that is due in an hour. A jump of the other
+/// clock counts only once a second answer confirms it. A deviation that is too small to measure, or to matter, is not
+/// corrected, so that this clock doesn't jump with every answer.
 package final class CorrectedTime: TimeSource {
   /// The machine's own clock.
   package let base: any TimeSource
   private struct Content {
-    /// What it showed at an instant of the time that passes; nil before the other clock answered.
+    /// The time it showed at an instant of elapsed time; nil before the other clock answered.
     var anchor: (instant: Timestamp, elapsed: TimeSpan)?
     /// By how much the other clock was ahead when it answered last, if it had jumped then.
     var jump: TimeSpan?
@@ -20,9 +20,9 @@ package final class CorrectedTime: TimeSource {
 
   /// The most that a clock may be off.
   private static let most = TimeSpan.milliseconds(500)
-  /// What the other clock may be off after an answer for it to be put right at once.
+  /// The largest deviation of the other clock that one answer is enough to correct.
   private static let leastJump = TimeSpan.seconds(2)
-  /// The most by which two clocks that were put right may be apart.
+  /// The largest difference between two corrected clocks.
   package static let mostApart = TimeSpan.seconds(1)
 
   package init(_ base: any TimeSource) { self.base = base }

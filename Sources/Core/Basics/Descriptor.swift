@@ -71,7 +71,7 @@ package struct Descriptor: ~Copyable {
     }
   }
 
-  /// Reads to the end of what was given the path when it was opened.
+  /// Reads the open file or pipe to its end; `path` is for messages.
   package borrowing func readAll(
     _ path: String, limit: Int, for follower: (any TransferFollower)? = nil
   ) throws(FileError) -> [UInt8] {

@@ -33,7 +33,7 @@ public struct Diagnostic: Error, Sendable {
 
   /// A second place that belongs to the fault, such as the first of two equal keys.
   public struct Note: Sendable {
-    /// What is to be seen there.
+    /// The fact that the note points out there.
     public var message: String
     /// Where.
     public var location: Location?
@@ -49,9 +49,9 @@ public struct Diagnostic: Error, Sendable {
   ///
   /// With its edits made, the fault is gone and no other has come.
   public struct Fix: Hashable, Sendable {
-    /// What it does, as an order: `write 'to'`.
+    /// The change as an order: `write 'to'`.
     public var title: String
-    /// What is changed in the source of the fault's location; no two of them overlap.
+    /// The changes to the source of the fault's location; no two of them overlap.
     public var edits: [Edit]
     /// Whether it puts in a value that only the author can choose, such as what stands for a missing one.
     public var isTentative: Bool
@@ -68,7 +68,7 @@ public struct Diagnostic: Error, Sendable {
   public struct Edit: Hashable, Sendable {
     /// The bytes that are replaced; empty where something is put in.
     public var range: Range<Int>
-    /// What comes in their place.
+    /// The replacement text.
     public var text: String
 
     /// Creates an edit.
@@ -80,7 +80,7 @@ public struct Diagnostic: Error, Sendable {
 
   /// How bad it is.
   public var severity: Severity
-  /// What is wrong and, where one can say it in a clause, how to mend it: no full stop, lower case.
+  /// The fault and, if a clause is enough to say it, how to fix it: no full stop, lower case.
   ///
   /// Passwords in URLs are masked.
   public var message: String
@@ -91,7 +91,7 @@ public struct Diagnostic: Error, Sendable {
   /// How it can be mended, the likeliest way first; empty where only a person can tell.
   public var fixes: [Fix]
 
-  /// What its message suggests to write at its location, which becomes a fix once the text there is known.
+  /// The texts that the message suggests for its location; each becomes a fix once the text there is known.
   package var suggestions: [Suggestion] = []
 
   /// The fix that a tool may apply unasked: there is no other, and it chooses nothing for the author.
@@ -111,7 +111,7 @@ public struct Diagnostic: Error, Sendable {
 }
 
 extension [Diagnostic.Edit] {
-  /// The text with the edits made; those that overlap an earlier one are left out.
+  /// The text with the edits made; an edit that overlaps an earlier one is left out.
   public func applied(to bytes: [UInt8]) -> [UInt8] {
     var result: [UInt8] = []
     var copied = 0

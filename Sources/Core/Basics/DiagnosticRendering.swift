@@ -5,13 +5,13 @@
 //           ^~~
 //     recipes/backup.yaml:3:1: note: the step begins here
 //
-// The line stands as it was written, two blanks to the right. Below it, tabs are repeated and wide characters count
-// twice, so that the caret stands under its character in any terminal. What a terminal would obey or reorder (control
-// characters, bidirectional marks) is shown as a picture of itself, bytes that are no UTF-8 as `�`. Of a long line only
-// the part around the caret is shown, between `…`. `•••` stands for what is hidden: secrets, and passwords in URLs.
+// The line is shown as it was written, indented by two blanks. Below it, tabs are repeated and wide characters count
+// twice, so that the caret is under its character in any terminal. Characters that a terminal would obey or reorder
+// (control characters, bidirectional marks) are shown as pictures of themselves, bytes that aren't UTF-8 as `�`. A long
+// line is cut to the part around the caret, between `…`. `•••` stands for hidden parts: secrets, and passwords in URLs.
 
 extension Diagnostic {
-  /// The first line of what is shown: place, severity and message.
+  /// The first line of the output: place, severity and message.
   public var headline: String { heading(severity.rawValue, message, at: location).text(.plain) }
 
   /// The fault with its line, a caret and its notes, without a line break at the end.
@@ -32,7 +32,7 @@ extension Diagnostic: CustomStringConvertible {
 }
 
 extension Diagnostics: CustomStringConvertible {
-  /// The same faults in the order of their texts and places; texts keep the order in which they first occur.
+  /// The same faults, ordered by source and then by place; sources keep the order in which they first occur.
   public func sorted() -> Diagnostics {
     var order: [ObjectIdentifier: Int] = [:]
     for case let location? in list.map(\.location) {
@@ -116,7 +116,7 @@ private func heading(_ severity: String, _ message: String, at location: Diagnos
   return Heading(place: place, severity: severity, message: harmless(message, keepingBreaks: true))
 }
 
-/// A text without what a terminal would obey.
+/// The text with the characters that a terminal would obey replaced by pictures of them.
 private func harmless(_ text: String, keepingBreaks: Bool) -> String {
   var result = String.UnicodeScalarView()
   for scalar in text.unicodeScalars {
@@ -181,7 +181,7 @@ private func excerpt(_ location: Diagnostic.Location, _ palette: Palette) -> [St
 }
 
 extension [Cell] {
-  /// The cells with a mark in the place of those that are hidden, which stands where they begin.
+  /// The cells with one mark in place of each hidden range.
   fileprivate func hiding(_ ranges: [Range<Int>]) -> [Cell] {
     guard !ranges.isEmpty else { return self }
     var shown: [Cell] = []

@@ -20,7 +20,7 @@ extension Double {
   }
 }
 
-/// The significant digits of a positive number and where the point stands in them: 12.5 is ("125", 2).
+/// The significant digits of a positive number and the position of the point in them: 12.5 is ("125", 2).
 package func shortestDigits(_ number: Double) -> (digits: String, point: Int) {
   var digits = ""
   var point = 0

@@ -1,4 +1,4 @@
-/// What kind of failure it is: callers decide by it, recipes test it, and it is kept with the run.
+/// The kind of a failure: callers decide by it, recipes test it, and it is kept with the run.
 public enum ErrorKind: String, CaseIterable, Hashable, Sendable {
   /// The connection or the agent is set up wrongly.
   case configuration
@@ -10,7 +10,7 @@ public enum ErrorKind: String, CaseIterable, Hashable, Sendable {
   case authentication
   /// The credentials are good, and not enough for this.
   case authorization
-  /// What the input names is not there.
+  /// The input names something that doesn't exist.
   case notFound
   /// It is there already, or was changed by another client meanwhile.
   case conflict
@@ -36,7 +36,7 @@ public enum ErrorKind: String, CaseIterable, Hashable, Sendable {
 public enum OutsideEffect: String, CaseIterable, Hashable, Sendable {
   /// Nothing happened, so that even a write may be tried again.
   case none
-  /// It happened, and what came afterwards failed.
+  /// It happened, and a later part failed.
   case done
   /// It is unknown.
   case unknown

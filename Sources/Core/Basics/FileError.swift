@@ -2,7 +2,7 @@ import Glibc
 
 /// Why something could not be done with a file or folder.
 public struct FileError: Error, Hashable, Sendable {
-  /// What was to be done.
+  /// The operation that failed.
   public enum Operation: String, Sendable {
     /// Reading a file's content.
     case read
@@ -32,7 +32,7 @@ public struct FileError: Error, Hashable, Sendable {
     case notRegular(Special)
   }
 
-  /// What may be at a path besides regular files and folders.
+  /// A file that is neither a regular file nor a folder.
   public enum Special: String, Hashable, Sendable {
     /// A named pipe, which waits for another program.
     case pipe
@@ -41,7 +41,7 @@ public struct FileError: Error, Hashable, Sendable {
     /// A device.
     case device
 
-    /// What a mode says; nil for a regular file or a folder.
+    /// Reads the kind from a file's mode; nil for a regular file or a folder.
     init?(_ mode: mode_t) {
       switch mode & S_IFMT {
       case S_IFREG, S_IFDIR: return nil
@@ -52,7 +52,7 @@ public struct FileError: Error, Hashable, Sendable {
     }
   }
 
-  /// What was to be done.
+  /// The operation that failed.
   public var operation: Operation
   /// The path, as it was given.
   public var path: String
@@ -87,13 +87,13 @@ extension FileError: CustomStringConvertible {
       case .tooLarge(let limit): "it has more than the \(limit) bytes that are allowed"
       case .notRegular(let what): "it is a \(what.rawValue), not a regular file"
       }
-    // A listing shows so what is no character, and no path leads there.
+    // A listing shows invalid characters like this, and no path leads there.
     let help = isNotFound && path.unicodeScalars.contains("\u{FFFD}") ? "; if its name isn't in UTF-8, rename it" : ""
     return "cannot \(operation.rawValue) '\(path)': \(cause)\(help)"
   }
 }
 
-/// What an `errno` means, and its name, in English in every locale: `no space left on device (ENOSPC)`.
+/// The meaning of an `errno` and its name, in English in every locale: `no space left on device (ENOSPC)`.
 public func systemErrorText(_ code: Int32) -> String {
   switch code {
   case EPERM: "operation not permitted (EPERM)"

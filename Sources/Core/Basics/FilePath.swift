@@ -1,8 +1,8 @@
 extension String {
-  /// What a path says behind a folder's, as both are written: nothing for the folder itself, else a slash and the rest;
-  /// nil for a path that isn't in the folder.
+  /// The part of a path below a folder: empty for the folder itself, else a slash and the rest; nil for a path that
+  /// isn't in the folder.
   ///
-  /// Paths are compared by their bytes, as file systems do.
+  /// Paths are compared as they are written, by their bytes, as file systems do.
   package func rest(in folder: String) -> Substring? {
     let isRoot = folder == "/"
     guard utf8.starts(with: folder.utf8) else { return nil }

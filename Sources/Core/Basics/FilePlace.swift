@@ -1,9 +1,9 @@
 import Glibc
 
-/// A name in a folder that is open, for what makes, replaces and removes files there over a long time.
+/// A name in an open folder, for code that makes, replaces and removes files there over a long time.
 ///
-/// It stays with the folder that was opened: a folder or a symbolic link that comes into its path's place meanwhile gets
-/// nothing, and no call follows a link at the last component.
+/// It keeps to the folder that was opened: a folder or symbolic link that later replaces it at its path is not touched,
+/// and no call follows a link at the last component.
 package final class FilePlace: Sendable {
   /// The path as it was given, for messages.
   package let path: String
@@ -44,7 +44,7 @@ package final class FilePlace: Sendable {
     return try? Descriptor(owning: number).readAll(name, limit: limit)
   }
 
-  /// Whether the name is that of what is open.
+  /// Whether the name refers to the open file.
   package func holds(_ descriptor: Int32, _ name: String) -> Bool {
     var (opened, named) = (stat(), stat())
     return fstat(descriptor, &opened) == 0 && fstatat(folder.number, name, &named, AT_SYMLINK_NOFOLLOW) == 0
@@ -60,6 +60,6 @@ package final class FilePlace: Sendable {
   /// Makes the folder's names survive power loss; false with `errno` if that fails.
   package func sync() -> Bool { fsync(folder.number) == 0 }
 
-  /// A path that leads to what is open, for libraries that take nothing else.
+  /// A path of the open file, for libraries that accept only paths.
   package static func path(ofOpen descriptor: Int32) -> String { "/proc/self/fd/\(descriptor)" }
 }

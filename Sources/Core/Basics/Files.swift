@@ -1,11 +1,11 @@
 // Reading and writing whole files.
 //
 // A file is replaced in one step that power loss cannot halve: the bytes go to a new file in the same folder, which is
-// synced and renamed over the old one; then the folder is synced, so that the name survives, too. A reader sees
-// the old bytes or the new ones and nothing between. What fails before the rename leaves the old file and nothing else.
+// synced and renamed over the old one; then the folder is synced, so that the name survives, too. A reader sees the old
+// bytes or the new ones, never a mixture. A failure before the rename leaves only the old file.
 //
-// All calls block. Those that may take long (syncs, large files, network folders) are not for Swift's cooperative
-// threads: callers make them on a thread of their own.
+// All calls block. Slow ones (syncs, large files, network folders) must not run on Swift's cooperative threads: callers
+// make them on a thread of their own.
 
 public import Glibc
 import Synchronization
@@ -24,7 +24,7 @@ public enum Files {
   /// A symbolic link at the path is replaced, not followed.
   /// - Parameters:
   ///   - mode: The permissions of the new file, regardless of the process's mask.
-  ///   - isDurable: False for what may be lost or damaged by power loss, because its reader finds that out.
+  ///   - isDurable: False for a file that power loss may delete or damage, because its reader detects that.
   public static func write(
     _ bytes: [UInt8], to path: String, mode: mode_t = 0o644, isDurable: Bool = true
   ) throws(FileError) {
@@ -44,7 +44,7 @@ public enum Files {
       guard fchmod(temporary.file.number, mode) == 0, !isDurable || fsync(temporary.file.number) == 0 else {
         throw FileError(.write, path)
       }
-      // What takes long is over, so that hardly anything can come between this and the rename.
+      // The slow part is done, so hardly anything can happen between this check and the rename.
       guard try isWanted() else {
         unlink(temporary.name)
         return false
@@ -107,10 +107,10 @@ public enum Files {
     }
   }
 
-  /// The names in a folder, sorted by their scalars, without `.` and `..`; names that are no UTF-8 are left out.
+  /// The names in a folder, sorted by their scalars, without `.` and `..`; names that aren't valid UTF-8 are left out.
   ///
-  /// - Parameter showingOthers: Whether these are given with U+FFFD for what isn't, so that whoever reads them says that
-  ///   there is no such file, rather than nothing.
+  /// - Parameter showingOthers: Whether to include such names, with U+FFFD for the invalid bytes. A caller that reads
+  ///   one then reports that there is no such file, rather than nothing.
   public static func list(_ path: String, showingOthers: Bool = false) throws(FileError) -> [String] {
     guard let folder = opendir(path) else { throw FileError(.list, path) }
     defer { closedir(folder) }
@@ -135,9 +135,9 @@ public enum Files {
     guard Glibc.remove(path) == 0 || errno == ENOENT else { throw FileError(.remove, path) }
   }
 
-  /// Makes a folder with a unique name, for what goes with the process; only its owner may look into it.
+  /// Makes a folder with a unique name for files that last as long as the process; only its owner may look into it.
   ///
-  /// It lies where `TMPDIR` says, if that is a full path, and else in `/tmp`.
+  /// It is made in the folder that `TMPDIR` names, if that is an absolute path, and else in `/tmp`.
   public static func makeTemporaryFolder(_ prefix: String) throws(FileError) -> String {
     let path = "\(temporaryFolder)/\(prefix)-XXXXXX"
     var name = Array(path.utf8CString)
@@ -160,14 +160,14 @@ public enum Files {
       next += 1
       for name in (try? list(folder)) ?? [] {
         let inner = "\(folder)/\(name)"
-        // Of a link, the link itself goes, and nothing that it leads to.
+        // A link is removed itself, never its target.
         if unlink(inner) != 0, errno == EISDIR { found.append(inner) }
       }
     }
     for folder in found.reversed() { rmdir(folder) }
   }
 
-  /// What a path leads to.
+  /// The kind of file at a path.
   public enum Kind: Sendable {
     /// A regular file.
     case file
@@ -177,7 +177,7 @@ public enum Files {
     case other
   }
 
-  /// What is at a path, through symbolic links; nil if there is nothing.
+  /// The kind of file at a path, through symbolic links; nil if there is none.
   public static func kind(of path: String) throws(FileError) -> Kind? {
     var status = stat()
     guard stat(path, &status) == 0 else {

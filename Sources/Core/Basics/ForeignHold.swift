@@ -1,11 +1,12 @@
 package import Glibc
 
-/// What lets another user of this machine change a file or a folder that this process trusts, such as `errand.yaml`,
-/// whose commands it runs.
+/// A weakness that lets another user of this machine change a file or folder that this process trusts, such as
+/// `errand.yaml`, whose commands it runs.
 ///
-/// Root may change everything anyway. A group that has no other member than the owner, as distributions make one for
-/// each account, counts as the owner. A folder for all, where only owners may remove and rename (the sticky bit), holds
-/// nothing that may be trusted by its name, such as recipes that others put there; what leads through it may be.
+/// Root may change everything anyway. A group whose only member is the owner, as distributions make one for each
+/// account, counts as the owner. In a folder for all, only owners may remove and rename files (the sticky bit). Nothing
+/// in such a folder may be trusted by its name, since others may put recipes there, but a path through the folder may
+/// be trusted.
 package struct ForeignHold: Error, Hashable, CustomStringConvertible {
   /// The file or folder that another user holds.
   package let path: String
@@ -13,7 +14,7 @@ package struct ForeignHold: Error, Hashable, CustomStringConvertible {
   package let owner: uid_t
   /// Whether the owner is this process's user or root, so that only the mode is wrong.
   package let isOwn: Bool
-  /// Whether it is a folder for all, such as `/tmp`, from which others can't remove what isn't theirs.
+  /// Whether it is a folder for all, such as `/tmp`, where users can't remove the files of others.
   private let isForAll: Bool
 
   private init(path: String, owner: uid_t, isOwn: Bool, isForAll: Bool = false) {
@@ -28,7 +29,7 @@ package struct ForeignHold: Error, Hashable, CustomStringConvertible {
   ///
   /// - Parameter folders: How many of the folders above it are looked at.
   package static func of(_ path: String, folders: Int = 1) -> ForeignHold? {
-    // Each link on the way, of which the last leads to the file.
+    // Each link on the way; the last one leads to the file.
     var paths = [path]
     while let next = target(of: paths[paths.count - 1]), paths.count < 40 { paths.append(next) }
     if paths.count > 1, let resolved = realpath(path, nil) {
@@ -68,13 +69,13 @@ package struct ForeignHold: Error, Hashable, CustomStringConvertible {
   }
 
   /// - Parameters:
-  ///   - isFolder: Whether it is looked at for what it holds.
-  ///   - isForAll: Whether it only leads on, so that a sticky bit is enough.
+  ///   - isFolder: Whether it is checked as a folder that holds a file of the path.
+  ///   - isForAll: Whether it is only passed through, so that a sticky bit is enough.
   private static func holder(of path: String, isFolder: Bool, isForAll mayBeForAll: Bool) -> ForeignHold? {
     var status = stat()
     guard lstat(path, &status) == 0 else { return nil }
     let isLink = status.st_mode & S_IFMT == S_IFLNK
-    // A link above leads to what counts; its own mode says nothing.
+    // For a link above the file, its target is checked; the link's own mode means nothing.
     if isLink, isFolder, stat(path, &status) != 0 { return nil }
     let isOwn = status.st_uid == 0 || status.st_uid == geteuid()
     guard isOwn else { return ForeignHold(path: path, owner: status.st_uid, isOwn: false) }

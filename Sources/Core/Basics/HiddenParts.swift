@@ -1,5 +1,5 @@
-// What messages never show of a text that a person wrote: the secrets that its reader finds in it, which its `Source`
-// keeps, and the passwords of URLs, which are told by their looks, so that no message has to think of them.
+// The parts of a text from a person that messages never show: the secrets that its reader finds, which its `Source`
+// keeps, and the passwords of URLs. Those are found by their form, so that no message has to consider them.
 
 /// Finds the passwords in URLs.
 package enum URLPasswords {
@@ -70,7 +70,7 @@ extension RandomAccessCollection<UInt8> where Index == Int {
 }
 
 extension Source {
-  /// The same text, of which messages don't show some parts.
+  /// The same text with more parts that messages don't show.
   package func hiding(_ ranges: [Range<Int>]) -> Source {
     var apart: [Range<Int>] = []
     for range in (hidden + ranges).sorted(by: { $0.lowerBound < $1.lowerBound })

@@ -1,16 +1,16 @@
 /// JSON as RFC 8259 has it, to and from values.
 ///
 /// Reading is strict: no comments, nothing after the value, no member twice, no text that is not UTF-8, no half of a
-/// surrogate pair. A byte order mark at the beginning is passed over (section 8.1). A number without fraction and exponent
-/// is an int, a uint if only 64 bits without a sign hold it, and otherwise the nearest double; `-0` is the int 0. Every
-/// other number is the nearest double. What is too large for a double is infinite, as IEEE 754 rounds it: JSON knows no
-/// limits, and one number must not cost the text that it stands in. Where a type is declared, its reader refuses what the
-/// type can't hold, and names the field.
+/// surrogate pair. A byte order mark at the beginning is skipped (section 8.1). A number without fraction and
+/// exponent is an int, a uint if only 64 bits without a sign hold it, and otherwise the nearest double; `-0` is the int
+/// 0. Every other number is the nearest double. A number too large for a double is infinite, as IEEE 754 rounds it:
+/// JSON has no limits, and one number must not make its whole text unreadable. If a type is declared, its reader
+/// refuses a value that the type can't hold, and names the field.
 ///
-/// What JSON does not know is written as text: bytes in base64, instants in RFC 3339, lengths of time as `90s`, types by
-/// their name, and the keys of a map. An optional is its value or null. A double always has a point or an exponent,
-/// so that it is read as a double again; a double that is not finite is an error, except in what is only shown: there it
-/// is the text `NaN`, `Infinity` or `-Infinity`, as in the JSON of protocol buffers.
+/// Values that JSON doesn't have are written as text: bytes in base64, instants in RFC 3339, lengths of time as `90s`,
+/// types by their name, and the keys of a map. An optional is its value or null. A double always has a point or an
+/// exponent, so that it is read as a double again. A double that is not finite is an error, except in text that is only
+/// shown: there it is the text `NaN`, `Infinity` or `-Infinity`, as in the JSON of protocol buffers.
 public enum JSON {
   /// How much is read before a text is refused.
   public struct Limits: Sendable {
@@ -26,7 +26,7 @@ public enum JSON {
     }
   }
 
-  /// What is read though it isn't right, because others write it.
+  /// Faults that reading may accept, because other programs write them.
   public struct Tolerance: OptionSet, Sendable {
     /// The bits.
     public let rawValue: UInt8
@@ -34,11 +34,11 @@ public enum JSON {
     /// Creates a set of bits.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// A comma may stand before `]` and `}`, as some services write it.
+    /// A comma before `]` or `}`, as some services write it.
     public static let trailingCommas = Tolerance(rawValue: 1)
     /// Half of a surrogate pair is read as U+FFFD, as editors send what they can't encode.
     public static let halfPairs = Tolerance(rawValue: 2)
-    /// Of a key that is given twice the last value counts, as for most readers (RFC 8259, section 4).
+    /// A key that is given twice: the last value counts, as for most readers (RFC 8259, section 4).
     public static let doubledKeys = Tolerance(rawValue: 4)
   }
 
@@ -46,7 +46,7 @@ public enum JSON {
   public struct Style: Sendable {
     /// Whether every item and member has its own line, indented by two blanks a level.
     public var isIndented: Bool
-    /// Whether members are in the order of their keys' scalars, not in that of the map.
+    /// Whether members are in the order of their keys' scalars rather than the map's order.
     public var sortsKeys: Bool
     /// Whether what JSON cannot hold is written as a text that says it, and not refused.
     var isTotal = false
@@ -72,7 +72,7 @@ public enum JSON {
 
   /// Reads one value; each value and key in it knows its byte offset.
   ///
-  /// - Parameter tolerance: What is read though it isn't right.
+  /// - Parameter tolerance: The faults to accept.
   public static func parse(
     _ bytes: [UInt8], limits: Limits = Limits(), allowing tolerance: Tolerance = []
   ) throws(JSONError) -> Value {
@@ -88,7 +88,7 @@ public enum JSON {
     }
   }
 
-  /// Reads one value from a text with a name, of which `JSONError.diagnostic(in:)` makes a diagnostic.
+  /// Reads one value from a named text; `JSONError.diagnostic(in:)` turns an error into a diagnostic.
   public static func parse(
     _ source: Source, limits: Limits = Limits(), allowing tolerance: Tolerance = []
   ) throws(JSONError) -> Value {
@@ -143,7 +143,7 @@ public enum JSON {
   }
 }
 
-/// Why a text is no JSON, or a value cannot be JSON.
+/// Why a text isn't JSON, or a value can't be JSON.
 public struct JSONError: Error, Hashable, Sendable {
   /// A place in the text.
   public struct Spot: Hashable, Sendable {
@@ -158,16 +158,16 @@ public struct JSONError: Error, Hashable, Sendable {
     }
   }
 
-  /// What is wrong: no full stop, lower case.
+  /// The fault: no full stop, lower case.
   public var message: String
   /// Where in the text; nil for a value that cannot be written, whose message names the member.
   public var spot: Spot?
-  /// A second place that belongs to it, such as the first of two equal keys, and what is to be seen there.
+  /// A second place that belongs to it, such as the first of two equal keys, with a message.
   public var note: Note?
 
   /// A second place.
   public struct Note: Hashable, Sendable {
-    /// What is to be seen there.
+    /// The fact that the note points out there.
     public var message: String
     /// Where.
     public var spot: Spot

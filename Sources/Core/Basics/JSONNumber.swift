@@ -28,8 +28,8 @@ struct JSONNumber {
       }
     }
     guard case -19..<0 = exponent else { return nil }
-    // The quotient to at least 63 bits; that something remains is noted in the last one, far below those that a
-    // double keeps, so that the conversion rounds once and right.
+    // The quotient to at least 63 bits. A remainder sets the last bit, far below the bits that a double keeps, so that
+    // the conversion rounds once and correctly.
     var divisor: UInt64 = 1
     for _ in exponent..<0 { divisor *= 10 }
     let (up, down) = (digits.leadingZeroBitCount, divisor.leadingZeroBitCount)

@@ -90,7 +90,7 @@ struct JSONReader: ~Copyable {
       for member in members.removeElements(from: first) { map[member.key] = member.value }
       return map
     }
-    // What a map of few members does not check by itself.
+    // A map of few members doesn't check for equal keys itself.
     for later in first..<members.count where members.count - first <= 8 {
       for earlier in first..<later where fingerprints[earlier] == fingerprints[later] {
         try refuseEqual(members[earlier], members[later])
@@ -129,7 +129,7 @@ struct JSONReader: ~Copyable {
     return true
   }
 
-  /// Goes past a comma, after which another item follows, or the closing bracket, after which none does.
+  /// Reads a comma, or the closing bracket; returns whether another item follows.
   private mutating func goesOn(_ bracket: UInt8, _ kind: String, _ opening: Int) throws(JSONError) -> Bool {
     skipBlanks()
     guard index < bytes.count, bytes[index] == ASCII.comma else {
@@ -151,7 +151,7 @@ struct JSONReader: ~Copyable {
     return false
   }
 
-  /// The offset of the bracket after which blanks were skipped up to `index`.
+  /// The offset of the bracket before the blanks that end at `index`.
   private func bracketBefore(_ index: Int) -> Int {
     var index = index
     while index > 0, isBlank(bytes[index]) { index -= 1 }
@@ -192,7 +192,7 @@ struct JSONReader: ~Copyable {
     return try text(from: start, endOfString())
   }
 
-  /// What is known of a string before it is made.
+  /// The facts about a string that are known before it is made.
   private struct Scan {
     /// The offset of its closing quote.
     var end = 0
@@ -411,7 +411,7 @@ struct JSONReader: ~Copyable {
     return error("a value is expected, but \(found)\(hint)", at: index)
   }
 
-  /// What stands here, as a clause.
+  /// The next character, as a clause for messages.
   private var found: String {
     guard index < bytes.count else { return "the text ends" }
     var parser = UTF8.ForwardParser()

@@ -28,7 +28,7 @@ package struct JSONWriter: ~Copyable {
   /// The number of bytes so far.
   package var count: Int { output.count }
 
-  /// Takes all of the text so far but its last byte, by which the writer knows where it is.
+  /// Removes and returns the text so far, except for its last byte, which tells the writer what may follow.
   package mutating func takeBytes() -> [UInt8] { output.takeFirst(max(output.count - 1, 0)) }
 
   package mutating func write(_ value: Value) throws(JSONError) {
@@ -296,13 +296,13 @@ extension JSONWriter {
     depth -= 1
   }
 
-  /// Ends a line, after which a new text may begin.
+  /// Ends a line; a new text may begin after it.
   package mutating func endLine() { output.append(ASCII.newline) }
 
   /// Comes before each item of a list.
   package mutating func beginItem() { separate(hasItem ? 1 : 0, depth) }
 
-  /// Whether something stands in the list or the object that began last: no value ends with an opening bracket.
+  /// Whether the list or object that began last has an item: no value ends with an opening bracket.
   private var hasItem: Bool { output.last.map { $0 != ASCII.openBracket && $0 != ASCII.openBrace } ?? false }
 
   /// Comes before each member of an object.
@@ -351,9 +351,9 @@ struct ByteBuffer: ~Copyable {
     if count >= long { handOn(keepingLast: true) }
   }
 
-  /// Hands on what is there.
+  /// Hands the buffered bytes to the receiver.
   ///
-  /// - Parameter keepingLast: Keeps the last byte, which tells what may follow it.
+  /// - Parameter keepingLast: Keeps the last byte, which tells the writer what may follow it.
   mutating func handOn(keepingLast: Bool) {
     guard let take, count > 0 else { return }
     let kept = keepingLast ? 1 : 0

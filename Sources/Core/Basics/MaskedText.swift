@@ -1,9 +1,9 @@
-/// A text in which secrets stand, without them: what is between them, and how each is put back.
+/// A text with its secrets removed: the parts between them, and how to put each secret back.
 ///
 /// The state keeps one in the place of a value that holds a secret. It shows as `•••`, and becomes the value again only
 /// where the secrets are known.
 public struct MaskedText: Sendable, Equatable {
-  /// What the whole is when it is put together.
+  /// The kind of value that the text becomes when its secrets are put back.
   package enum Kind: String, Sendable {
     case string = "$masked"
     case bytes = "$maskedBytes"
@@ -16,7 +16,7 @@ public struct MaskedText: Sendable, Equatable {
     package var name: String
     /// Tells whether the secret is still the same.
     package var print: String
-    /// As it is, or in which digits.
+    /// How the secret is encoded: plain, or in which digits.
     package var form: String
     /// How the characters of the form are escaped.
     package var spelling: String
@@ -72,7 +72,7 @@ public struct MaskedText: Sendable, Equatable {
 }
 
 extension Value {
-  /// Whether a secret stands somewhere in it that is kept by reference.
+  /// Whether a secret that is kept by reference is somewhere in the value.
   package var isMasked: Bool {
     switch content {
     case .masked: true
@@ -112,7 +112,7 @@ extension Value {
     }
   }
 
-  /// Where secrets stand in the value, each as the names and indexes that lead there: `rows[3].name`.
+  /// The paths of the secrets in the value, as names and indexes: `rows[3].name`.
   package var maskedPaths: [String] {
     var paths: [String] = []
     collectMasked("", &paths)

@@ -1,11 +1,11 @@
-/// The text of a message together with what it suggests to write.
+/// The text of a message together with the suggestions in it.
 ///
-/// A suggestion is declared once: its words become a part of the text, and what it writes goes along to where the
-/// message gets its place and the suggestion becomes a `Diagnostic.Fix`.
+/// A suggestion is declared once: its words become a part of the text. Its content travels with the text until the
+/// message gets its place; there the suggestion becomes a `Diagnostic.Fix`.
 package struct MessageText: Hashable, Sendable {
   /// The words.
   package private(set) var text: String
-  /// What the words suggest, the likeliest first.
+  /// The suggestions in the text, the likeliest first.
   package private(set) var suggestions: [Suggestion]
 
   package init(_ text: String, _ suggestions: [Suggestion] = []) {
@@ -21,15 +21,15 @@ package struct MessageText: Hashable, Sendable {
 
   package static func += (left: inout MessageText, right: MessageText) { left = left + right }
 
-  /// The same words without what they suggest, if that would be at fault as well.
+  /// The same text, without its suggestions if those would be at fault as well.
   package func unless(_ isAtFault: Bool) -> MessageText { isAtFault ? MessageText(text) : self }
 
-  /// The same with what it suggests as something that only the author can choose.
+  /// The same text, with its suggestions marked as values that only the author can choose.
   package var tentative: MessageText {
     MessageText(text, suggestions.map { Suggestion($0.title, $0.content, isTentative: true) })
   }
 
-  /// The same, if something holds, with what it suggests as something that only the author can choose.
+  /// The same text; if `isDoubtful`, its suggestions are marked as values that only the author can choose.
   package func tentative(if isDoubtful: Bool) -> MessageText { isDoubtful ? tentative : self }
 
   /// The question whether a name was meant, which suggests to write that name.
@@ -48,12 +48,12 @@ package struct MessageText: Hashable, Sendable {
   }
 }
 
-/// What a message suggests to write.
+/// A change that a message suggests.
 package struct Suggestion: Hashable, Sendable {
   package enum Content: Hashable, Sendable {
     /// A text in the place of the scalar that the message is about, in the quotes that it needs.
     case text(String)
-    /// What stands in the place of that scalar, as it is.
+    /// A text in the place of that scalar, without quotes or escapes added.
     case verbatim(String)
     /// Code in the place of a part of the expression that the message is about.
     case code(String, Range<Int>)
@@ -61,7 +61,7 @@ package struct Suggestion: Hashable, Sendable {
     case edits([Diagnostic.Edit])
   }
 
-  /// What to do, as an order.
+  /// The change as an order.
   package let title: String
   package let content: Content
   /// Whether it puts in a value that only the author can choose.

@@ -1,17 +1,17 @@
-// How much of a text from outside stands in a message.
+// How much of a text from outside a message shows.
 //
 // A service, a command or a file may repeat a secret that it was given. Such a text is cut only here, after its secrets
-// are taken out of the whole of it: the beginning of a secret that is cut would be found no more. Which secrets there
-// are is known to the runs and schedules, which tell everything that they call; outside of them there are none.
+// are removed from the whole of it: the beginning of a cut secret could no longer be found. Runs and schedules know
+// which secrets there are, and pass them to everything that they call; outside of them there are none.
 
-/// Where a text from outside, in which secrets may be repeated, is shortened for messages.
+/// Shortens texts from outside, which may repeat secrets, for messages.
 public enum OutsideText {
   /// Takes the secrets out of a text; `isCut` says that the text may end within one.
   package typealias Redaction = @Sendable (_ text: String, _ isCut: Bool) -> String
 
   @TaskLocal private static var redaction: Redaction?
 
-  /// Does something in whose messages nothing of the secrets may stand.
+  /// Runs `body`; secrets are removed from every text that its messages quote.
   package static func redacted<Result>(by redaction: @escaping Redaction, _ body: () async -> Result) async -> Result {
     await $redaction.withValue(redaction) { await body() }
   }
@@ -21,7 +21,7 @@ public enum OutsideText {
     $redaction.withValue(redaction) { body() }
   }
 
-  /// Whether a secret stands in the bytes.
+  /// Whether the bytes contain a secret.
   package static func holdsSecret(_ bytes: [UInt8]) -> Bool {
     guard let redaction else { return false }
     let text = String(decoding: bytes, as: UTF8.self)
@@ -45,12 +45,11 @@ public enum OutsideText {
 }
 
 extension String {
-  /// The text without secrets, and after that no longer than so many characters (Unicode scalars), with `…` for what is
-  /// left out.
+  /// The text without its secrets, then cut to a number of characters (Unicode scalars), with `…` for the missing part.
   ///
   /// - Parameters:
   ///   - count: The most characters that are kept, the `…` not counted.
-  ///   - part: What is kept of a longer text.
+  ///   - part: The part of a longer text to keep.
   ///   - isCut: Whether the text broke off anywhere, perhaps within a secret.
   public func excerpt(_ count: Int, _ part: OutsideText.Part = .beginning, isCut: Bool = false) -> String {
     OutsideText.withoutSecrets(self, isCut: isCut).shortened(to: count, part)
@@ -59,7 +58,7 @@ extension String {
   /// The text without secrets; before anything else is done with it, such as to its blanks and line ends.
   public var withoutSecrets: String { OutsideText.withoutSecrets(self, isCut: false) }
 
-  /// The text, a part of a larger one, as messages quote it: `•••` if any secret stands in the whole, because the part
+  /// The text, a part of a larger one, as messages quote it: `•••` if the whole contains a secret, because the part
   /// may be a part of that secret.
   package func excerpt(_ count: Int, of whole: some Collection<UInt8>) -> String {
     OutsideText.hidesSecret(whole) ? OutsideText.mark : shortened(to: count)

@@ -1,8 +1,8 @@
-// What a terminal would show of a line that a program printed.
+// How a terminal would show a line that a program printed.
 //
-// Programs colour what they print and redraw a line to show progress, also where no terminal is. A page shows what stands
-// there in the end: control sequences (ECMA-48, section 5.4) say nothing, a carriage return goes back to the begin of the
-// line, and what comes after it is written over what was there.
+// Programs colour their output and redraw a line to show progress, even if there is no terminal. A page shows the final
+// text of the line: control sequences (ECMA-48, section 5.4) are dropped, a carriage return goes back to the beginning
+// of the line, and the text after it overwrites the text before.
 
 extension String {
   /// The last state of each line of a printed text.

@@ -1,4 +1,4 @@
-/// A queue from which items are taken at the front, at no cost for those behind.
+/// A queue whose first item is removed without moving the others.
 package struct Queue<Item> {
   @usableFromInline var items: [Item?] = []
   @usableFromInline var first = 0

@@ -22,7 +22,7 @@ package struct SHA256: ~Copyable {
     bytes.withUnsafeBytes { ccrypto_sha256_update(hash, $0.baseAddress, $0.count) == 1 }
   }
 
-  /// The hash in hexadecimal digits, after which nothing more is taken.
+  /// Returns the hash in hexadecimal digits; no more bytes may be added after it.
   package mutating func finish() -> String? {
     var digest = [UInt8](repeating: 0, count: 32)
     guard ccrypto_sha256_final(hash, &digest) == 1 else { return nil }

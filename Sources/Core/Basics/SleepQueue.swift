@@ -1,9 +1,9 @@
 import Synchronization
 
-/// The tasks that sleep until instants of one clock, behind one lock with what the clock keeps.
+/// The tasks that sleep until instants of one clock, behind one lock together with the clock's own state.
 ///
-/// A task that is cancelled leaves the queue at once. Tasks are woken once the lock is let go: a cancellation holds the
-/// task while it waits for this lock, and waking needs the task.
+/// A task that is cancelled leaves the queue at once. Tasks are woken after the lock is released: a cancellation holds
+/// the task while it waits for this lock, and waking needs the task.
 final class SleepQueue<Clock: Sendable>: Sendable {
   struct Sleeper: Sendable {
     let end: TimeSpan
@@ -42,7 +42,7 @@ final class SleepQueue<Clock: Sendable>: Sendable {
 
   init(_ clock: Clock) { state = Mutex(State(clock: clock)) }
 
-  /// Changes the state, and then lets those go on that it woke.
+  /// Changes the state, and then resumes the tasks that the change woke.
   @discardableResult func change<Output>(_ body: (inout State) -> Output) -> Output {
     let (output, woken) = state.withLock { state -> (Output, [Sleeper]) in
       let output = body(&state)

@@ -28,7 +28,7 @@ final class Sleepers: @unchecked Sendable {
 
   func sleep(until end: TimeSpan) async throws { try await queue.sleep(until: { _ in end }, then: plan) }
 
-  /// Has the thread look at the first sleeper's end.
+  /// Makes the thread look at the first sleeper's end.
   @Sendable private func plan(_ state: inout SleepQueue<Watch>.State) {
     guard let first = state.sleepers.first, state.clock.next.map({ first.end < $0 }) ?? true else { return }
     state.clock.next = first.end

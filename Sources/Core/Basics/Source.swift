@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Where a value begins in the text it was read from: a byte offset, from which the source tells line and column.
+/// The place where a value begins in its text: a byte offset, which the source converts to a line and column.
 public struct Place: Hashable, Sendable {
   /// The byte offset plus one, or zero for a value that was read from no text.
   let number: UInt32
@@ -19,9 +19,9 @@ public struct Place: Hashable, Sendable {
   public var offset: Int? { number == 0 ? nil : Int(number) - 1 }
 }
 
-/// A text that a person wrote, with the name by which messages call it.
+/// A text that a person wrote, with its name in messages.
 public final class Source: Sendable {
-  /// The path as the user gave it, or words in angle brackets for what is in no file, such as `<expression>`.
+  /// The path as the user gave it, or words in angle brackets for text that isn't in a file, such as `<expression>`.
   public let name: String
   /// The text's bytes, as read; they need not be UTF-8.
   public let bytes: [UInt8]

@@ -1,14 +1,14 @@
 // "Did you mean": the candidate that takes the fewest slips to type.
 //
 // A slip is a letter left out, added, replaced, or swapped with its neighbour (the optimal string alignment distance),
-// counted on lower-cased scalars, so that a name in other capitals is no slip at all. A name of n scalars forgives
+// counted on lower-cased scalars, so that other capitals don't count as slips. A name of n scalars forgives
 // (n + 1) / 3 slips, at most four, and never so many that nothing of a short name would be left.
 
 extension String {
   /// The candidate that was probably meant, or nil if none is near enough.
   ///
   /// Among equally near candidates the first in the order of scalars wins, so that the answer does not depend on the
-  /// order in which a set or dictionary hands them out.
+  /// order of a set or dictionary.
   public func nearest(among candidates: some Sequence<String>) -> String? {
     let wanted = Array(lowercased().unicodeScalars)
     guard (1...64).contains(wanted.count) else { return nil }
@@ -30,7 +30,8 @@ extension String {
   /// Whether the nearest of some names is so near that hardly anything else was meant, rather than only likely.
   ///
   /// Other capitals are no slip. A name of three scalars forgives one, and of ten or more one for each five. Names with
-  /// other digits are of a series, in which each may be meant, and a name that takes one slip more may be meant as well.
+  /// different digits belong to a series, and each of them may be meant. A name that takes one slip more may be meant
+  /// as well.
   package func isSurelyMeant(as name: String, among names: some Sequence<String>) -> Bool {
     let (left, right) = (Array(lowercased().unicodeScalars), Array(name.lowercased().unicodeScalars))
     let forgiven = left.count < 3 ? 0 : max(1, left.count / 5)

@@ -5,10 +5,11 @@ public struct SystemTime: TimeSource {
   /// Creates the clocks; only the outermost layer does.
   public init() {}
 
-  /// The wall clock, which stands still at the ends of the years 1 to 9999.
+  /// The wall clock, limited to the years 1 to 9999.
   ///
-  /// In microseconds: no two machines agree on more, databases keep no more, and each record holds two or three instants.
-  /// Rounded up, so that who waits for an instant finds it reached also where the clock stands still on it.
+  /// In microseconds: no two machines agree on more, databases keep no more, and each record holds two or three
+  /// instants. Rounded up, so that a task that waits for an instant finds it reached even at the last instant of the
+  /// clock.
   public func now() -> Timestamp {
     let time = read(CLOCK_REALTIME)
     let microseconds = (time.tv_nsec + 999) / 1000

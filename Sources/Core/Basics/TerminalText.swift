@@ -1,10 +1,10 @@
-// What a terminal makes of text: which scalars it would obey, and how many columns it gives each.
+// How a terminal treats text: which scalars it would obey, and how many columns it gives each.
 
 extension String {
   /// How many columns of a terminal the text takes.
   package var displayWidth: Int { unicodeScalars.reduce(0) { $0 + $1.width } }
 
-  /// The text on one line, with what a terminal would obey shown and not obeyed; for what comes from outside.
+  /// The text on one line, for text from outside: characters that a terminal would obey are shown as pictures.
   package var safe: String {
     var result = ""
     for scalar in unicodeScalars {
@@ -35,7 +35,7 @@ extension String {
     return result
   }
 
-  /// JSON in which what a terminal would obey is written as escapes, so that every reader of JSON finds the same in it.
+  /// JSON with escapes for the characters that a terminal would obey; readers of JSON find the same text.
   package var safeJSON: String {
     if utf8.allSatisfy({ $0 < 0x7F }) { return self }
     var result = ""

@@ -25,8 +25,8 @@ extension String {
     return encoded
   }
 
-  /// The text with every `%XX` as the octet it stands for; nil if a `%` stands before anything else, or the octets are
-  /// no UTF-8.
+  /// The text with every `%XX` as the octet it stands for; nil if a `%` comes before anything else, or the octets
+  /// aren't valid UTF-8.
   ///
   /// A plus sign stays one: that it means a blank is a custom of forms, not of RFC 3986.
   public var percentDecoded: String? {

@@ -188,7 +188,7 @@ public struct TimeSpan: Hashable, Comparable, Sendable {
 extension TimeSpan: CustomStringConvertible {
   /// Which units a text may use.
   public enum Units: Sendable {
-    /// Those of CEL's `duration()`, which are Go's: h m s ms us ns.
+    /// The units of CEL's `duration()`, which are Go's: h m s ms us ns.
     case expression
     /// Those and `d` (24 hours) and `w` (7 days), as durations in YAML may be written.
     case recipe

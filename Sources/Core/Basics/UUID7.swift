@@ -1,4 +1,4 @@
-/// An identifier whose text sorts by the time at which it was made (RFC 9562, UUID version 7).
+/// An identifier whose text sorts by its creation time (RFC 9562, UUID version 7).
 ///
 /// 48 bits are the milliseconds since the epoch, 74 are random; the rest is fixed. Identifiers of the same millisecond
 /// are in no particular order. Clock and randomness are handed in, so that a simulated run gives the same identifiers.
@@ -16,7 +16,7 @@ public struct UUID7: Hashable, Sendable {
     low = 0x8000_0000_0000_0000 | random.next() >> 2
   }
 
-  /// Reads an identifier in its text form, in capitals or not; nil if the text is no UUID of version 7.
+  /// Reads an identifier in its text form, in capitals or not; nil if the text isn't a UUID of version 7.
   public init?(_ text: String) {
     let parts = text.split(separator: "-", omittingEmptySubsequences: false)
     guard parts.map(\.utf8.count) == [8, 4, 4, 4, 12], let octets = [UInt8](hexadecimal: parts.joined()) else {
@@ -27,7 +27,7 @@ public struct UUID7: Hashable, Sendable {
     guard high & 0xF000 == 0x7000, low >> 62 == 0b10 else { return nil }
   }
 
-  /// The instant at which it was made, to the millisecond; nil if that lies beyond the year 9999.
+  /// The creation time, to the millisecond; nil if it is beyond the year 9999.
   public var instant: Timestamp? {
     let milliseconds = Int(high >> 16)
     return Timestamp(seconds: milliseconds / 1000, nanoseconds: milliseconds % 1000 * 1_000_000)
@@ -35,7 +35,7 @@ public struct UUID7: Hashable, Sendable {
 }
 
 extension UUID7: Comparable {
-  /// Whether the left one was made earlier; the same order as that of the texts.
+  /// Whether the left one was made earlier; their texts sort in the same order.
   public static func < (left: UUID7, right: UUID7) -> Bool { (left.high, left.low) < (right.high, right.low) }
 }
 

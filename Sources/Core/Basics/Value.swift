@@ -5,12 +5,12 @@ import Glibc
 /// A value read from a file remembers where it begins there. The place takes no part in equality, and is
 /// free of cost: it lies in bytes that alignment would leave empty.
 public struct Value: Sendable {
-  /// What the value is.
+  /// The value itself.
   public var content: Content
   /// Where the value begins in the text it was read from.
   public var place: Place
 
-  /// The kinds of values, which are those of CEL (google/cel-spec, "Values").
+  /// The kinds of values, as CEL defines them (google/cel-spec, "Values").
   public enum Content: Sendable {
     /// Nothing; a null in an optional field counts as an absent field.
     case null
@@ -38,7 +38,7 @@ public struct Value: Sendable {
     indirect case optional(Value?)
     /// A type as a value, by its CEL name. Only expressions make it.
     case type(String)
-    /// What the state keeps in the place of a value that holds a secret. Nothing that computes meets it.
+    /// The text that the state keeps in the place of a value that holds a secret. Code that computes never sees it.
     indirect case masked(MaskedText)
   }
 
@@ -104,7 +104,7 @@ extension Value {
   /// The member of that name, if the value is a map that has one.
   public subscript(name: String) -> Value? { if case .map(let map) = content { map[name] } else { nil } }
 
-  /// What the value is, in words for messages: "an int", "a list".
+  /// The kind of the value, in words for messages: "an int", "a list".
   public var kindName: String {
     switch content {
     case .null: "null"
@@ -167,7 +167,7 @@ extension String {
     return (areSame ?? nil) ?? utf8.elementsEqual(other.utf8)
   }
 
-  /// Whether this text comes before the other in the order of Unicode scalars, which is that of UTF-8 bytes.
+  /// Whether this text comes before the other in the order of Unicode scalars; UTF-8 bytes have the same order.
   public func precedesByScalars(_ other: String) -> Bool {
     let (count, otherCount) = (utf8.count, other.utf8.count)
     let precedes = utf8.withContiguousStorageIfAvailable { left in

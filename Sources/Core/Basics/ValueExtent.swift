@@ -4,9 +4,9 @@
 // twice as large, and forty such lists in a row are larger than any disk. So what counts is the size with every part
 // counted as often as it is met, and it is looked at where a value comes into being: no later walk can take long then.
 //
-// Bytes are about those of the value's JSON text.
+// The number of bytes is about the length of the value's JSON text.
 
-/// The parts, bytes and depth of a value, with what is shared counted each time it is met.
+/// The parts, bytes and depth of a value; a shared part is counted each time it is met.
 package struct ValueExtent: Sendable, Equatable {
   /// Scalars, lists and maps, with those inside; keys count.
   package var parts = 0
@@ -15,7 +15,7 @@ package struct ValueExtent: Sendable, Equatable {
   /// How many lists, maps and optionals are around the innermost value.
   package var depth = 0
 
-  /// What a value may have.
+  /// The limits of a value.
   package static let most = ValueExtent(parts: 4_000_000, bytes: 64 << 20, depth: JSON.deepest)
 
   package init(parts: Int = 0, bytes: Int = 0, depth: Int = 0) {

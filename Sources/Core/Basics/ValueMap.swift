@@ -32,7 +32,7 @@ public struct ValueMap: Sendable {
   /// Creates an empty map.
   public init() {}
 
-  /// Creates a map of names, of which the last value counts where a name is given twice.
+  /// Creates a map of names; if a name is given twice, its last value counts.
   public init(_ members: [(String, Value)]) {
     for (name, value) in members { self[name] = value }
   }
@@ -57,7 +57,7 @@ public struct ValueMap: Sendable {
 
   /// The number of members.
   public var count: Int { members.count }
-  /// Whether there is no member.
+  /// Whether the map is empty.
   public var isEmpty: Bool { members.isEmpty }
 
   /// Makes room for that many members.

@@ -44,7 +44,7 @@ public indirect enum ValueType: Hashable, Sendable {
   case opaque(String, [ValueType])
 }
 
-/// A map with known names, some of which may be absent.
+/// The type of a map with known names, some of which may be absent.
 ///
 /// A final class, because types are copied far more often than made.
 public final class ObjectType: Sendable {
@@ -68,7 +68,7 @@ public final class ObjectType: Sendable {
     }
   }
 
-  /// What messages call the object, such as `steps.book`; may be empty, and takes no part in equality.
+  /// The object's name in messages, such as `steps.book`; may be empty, and takes no part in equality.
   public let name: String
   /// The fields, in order of declaration.
   public var fields: [Field] {
@@ -187,7 +187,7 @@ extension ValueType: CustomStringConvertible {
 extension ValueType {
   package static let mixedName = "mixed"
 
-  /// The types of which a value of a mixed literal may be.
+  /// The possible types of a value of a mixed literal.
   package var mixedParts: [ValueType]? {
     if case .opaque(ValueType.mixedName, let parts) = self { parts } else { nil }
   }

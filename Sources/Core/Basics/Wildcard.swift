@@ -1,9 +1,9 @@
 extension String {
-  /// Whether the text has the form of a pattern, in which `*` stands for any text and nothing else is special.
+  /// Whether the text matches a pattern with `*` for any text and no other special characters.
   package func isOfForm(_ pattern: String) -> Bool {
     let (pattern, text) = (Array(pattern.utf8), Array(utf8))
     var (at, read) = (0, 0)
-    /// What follows the last star, and where that was tried; a later star takes what an earlier one could.
+    /// The pattern after the last star, and where it was tried; a later star replaces an earlier one.
     var retry: (at: Int, read: Int)?
     while read < text.count {
       if at < pattern.count, pattern[at] == ASCII.asterisk {

@@ -6,13 +6,13 @@ package import Basics
 //
 // A field is a list of items joined by commas; an item is `*`, a value, or a range `a-b`, each with a step `/n` if
 // wanted; `a/n` means `a-max/n`. 7 is Sunday, as 0 is. A step counts from the start of its range in every period.
-// `@hourly @daily @midnight @weekly @monthly @yearly @annually` stand for what they stand for everywhere.
+// `@hourly @daily @midnight @weekly @monthly @yearly @annually` have their usual meanings.
 //
 // The two day fields. A day matches if both match, provided that either begins with `*`; if neither does, one is
-// enough. For a plain `*` that is what is expected; the rest gets a warning.
+// enough. For a plain `*` that is the expected behaviour; the rest gets a warning.
 //
-// Clock changes. An expression is wild if its minute or hour begins with `*`: it matches every wall minute that
-// exists, those of a repeated hour twice. Any other expression names times of day:
+// Clock changes. An expression is wild if its minute or hour begins with `*`: it matches every wall minute that exists,
+// and each minute of a repeated hour twice. Any other expression names times of day:
 //   - A time that a jump leaves out is made up for at the first instant after the jump (or left out: `DSTGap.skip`),
 //     once however many times were left out. A jump of more than three hours makes up for nothing.
 //   - A time that the clock shows twice counts the first time (or the last, or both: `DSTFold`).
@@ -35,12 +35,12 @@ package struct CronExpression: Hashable, Sendable {
   /// Whether a day must match both day fields rather than one.
   let needsBothDays: Bool
 
-  /// What to do with a time that a jump of the clock leaves out.
+  /// How to treat a time that a jump of the clock leaves out.
   package enum DSTGap: String, CaseIterable, Sendable {
     case shift, skip
   }
 
-  /// Which of the instants counts at which the clock shows the same time.
+  /// The instants that count if the clock shows a time twice.
   package enum DSTFold: String, CaseIterable, Sendable {
     case first, last, both
   }
@@ -49,13 +49,13 @@ package struct CronExpression: Hashable, Sendable {
   package enum Form: Sendable {
     /// As the lines of a crontab.
     case cron
-    /// As those of `calendar`: all must match.
+    /// The fields of `calendar`: all must match.
     case calendar
   }
 
   /// Something wrong or doubtful in the text of an expression.
   package struct Fault: Hashable, Sendable {
-    /// What is wrong and how to mend it: no full stop, lower case.
+    /// The fault and how to fix it: no full stop, lower case.
     package var text: MessageText
     /// The part of the text, as UTF-8 offsets.
     package var range: Range<Int>
@@ -65,19 +65,19 @@ package struct CronExpression: Hashable, Sendable {
     package var zone: MisplacedZone?
 
     package var message: String { text.text }
-    /// What to write for parts of the text.
+    /// The suggested replacements for parts of the text.
     package var suggestions: [Suggestion] { text.suggestions }
   }
 
   /// A zone among the fields.
   package struct MisplacedZone: Hashable, Sendable {
-    /// Its name as written, which need not be that of a zone.
+    /// Its name as written; perhaps it isn't the name of a zone.
     package var name: String
-    /// What has to go for the fields to be alone, as UTF-8 offsets.
+    /// The part to remove so that only the fields are left, as UTF-8 offsets.
     package var removal: Range<Int>
   }
 
-  /// What the text says, unless a fault is an error; all faults at once.
+  /// Reads an expression and reports all faults at once; the expression is nil if one of them is an error.
   package static func parse(_ text: String, as form: Form = .cron) -> (expression: CronExpression?, faults: [Fault]) {
     var parser = CronParser(text, form)
     let expression = parser.parse()
@@ -168,14 +168,13 @@ extension CronExpression {
   private static let horizon = (8 * 366 + 1) * 86_400
   /// No clock is further from UTC, so that a wall time beyond the horizon by this is beyond it everywhere.
   private static let largestOffset = TimeZoneFile.largestOffset
-  /// A longer jump is no clock change but a change of the calendar, such as Samoa's in 2011.
+  /// A longer jump isn't a clock change but a change of the calendar, such as Samoa's in 2011.
   private static let longestMadeUp = 3 * 3600
 
-  /// The first instant strictly after one at which the schedule is due; nil if there is none within eight years and a
-  /// day.
+  /// The first due instant strictly after an instant; nil if there is none within eight years and a day.
   ///
-  /// Periods of constant offset are gone through one after another. Within one, local time and instants differ by a
-  /// constant, so the next matching wall time is the next instant; what is special happens where periods meet.
+  /// Goes through periods of constant offset in order. Within a period, local time and instants differ by a constant,
+  /// so the next matching wall time is the next instant; special cases occur only where two periods meet.
   package func next(
     after instant: Timestamp, in zone: TimeZoneRules, gap: DSTGap = .shift, fold: DSTFold = .first
   ) -> Timestamp? {
@@ -213,13 +212,13 @@ extension CronExpression {
     }
   }
 
-  /// Whether a time that matches was left out by the jump with which a period begins.
+  /// Whether the jump at a period's beginning left out a matching time.
   private func makesUp(for period: TimeZoneRules.Period) -> Bool {
     madeUp(for: period).map { nextMatch(from: $0.lowerBound, before: $0.upperBound) != nil } ?? false
   }
 
-  /// The wall times, in local seconds, that the jump leaves out with which a period begins; nil if there is no such
-  /// jump, or one too long to be made up for.
+  /// The wall times, in local seconds, that the jump at a period's beginning leaves out; nil if there is no such jump,
+  /// or if it is too long to be made up for.
   private func madeUp(for period: TimeZoneRules.Period) -> Range<Int>? {
     let jump = period.offset - period.previousOffset
     guard jump > 0, jump <= CronExpression.longestMadeUp else { return nil }
@@ -227,8 +226,8 @@ extension CronExpression {
     return resumed - jump..<resumed
   }
 
-  /// The wall times that an instant stands for at which the schedule is due: what the clock shows then, or what a jump
-  /// left out that ends there, or both; never none.
+  /// The wall times of an instant when the schedule is due: the time that the clock shows, a time that a jump ending
+  /// there left out, or both; never empty.
   package func wallTimes(
     at instant: Timestamp, in zone: TimeZoneRules, gap: DSTGap = .shift
   ) -> [CivilTime] {

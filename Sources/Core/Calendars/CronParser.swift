@@ -19,7 +19,7 @@ struct CronParser {
   struct Field {
     let name: String
     let range: ClosedRange<Int>
-    /// Names of values, the first of which stands for `firstNamed`.
+    /// Names of values; the first one stands for `firstNamed`.
     var names: [String] = []
     var firstNamed = 0
 
@@ -35,7 +35,7 @@ struct CronParser {
 
     var nameWithArticle: String { "\(name == Field.hour.name ? "an" : "a") \(name)" }
 
-    /// What the field takes, for messages.
+    /// The values that the field accepts, for messages.
     var wanted: String {
       let names = names.isEmpty ? "" : " or \(names[0])-\(names[names.count - 1])"
       return "\(range.lowerBound)-\(range.upperBound)\(names)"
@@ -162,7 +162,7 @@ struct CronParser {
         return 0
       }
       low = first
-      // `a/n` goes on to the end.
+      // `a/n` is a range to the largest value.
       high = ends.count == 1 && slash.count == 2 ? max(first, field.range.upperBound == 7 ? 6 : high) : last
     }
     var step = 1
@@ -232,7 +232,7 @@ struct CronParser {
         }
       hint = "'\(extra)' is not supported; \(replacement)"
     } else if let guess = word.nearest(among: field.names) ?? field.names.first(where: { upper.hasPrefix($0) }) {
-      // Three letters with one slip resemble several names; longer ones are those that people write out.
+      // Three letters with one slip resemble several names; a longer word is usually a name written in full.
       let isSure = upper.count > 3 && CronParser.longNames.contains { $0.hasPrefix(upper) && $0.hasPrefix(guess) }
       hint = MessageText("did you mean '\(guess)'?", [.code(guess, for: range)]).tentative(if: !isSure)
     } else {

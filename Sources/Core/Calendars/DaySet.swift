@@ -8,7 +8,7 @@ package struct DaySet: Hashable, Sendable {
   /// No day.
   package static let none = DaySet(runs: [])
 
-  /// The days of all the runs, which may overlap and stand in any order.
+  /// The days of all the runs, which may overlap and be in any order.
   package init(runs: [ClosedRange<Int>]) {
     var merged: [ClosedRange<Int>] = []
     for run in runs.sorted(by: { $0.lowerBound < $1.lowerBound }) {

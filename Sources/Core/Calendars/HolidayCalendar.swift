@@ -1,28 +1,28 @@
 package import Basics
 
-// Which days the events of an iCalendar file cover (RFC 5545).
+// The days that the events of an iCalendar file cover (RFC 5545).
 //
 // An event has a begin (DTSTART) and a length: from DTEND, which is the first day or instant that no longer belongs to
-// it, or from DURATION; without either, a day lasts a day and an instant is on its day. It takes place at its begin,
-// at the begins that RRULE and RDATE give, and not at those of EXDATE. An event with a RECURRENCE-ID stands in for the
-// one of the same UID that would begin then. Events with STATUS:CANCELLED do not take place.
+// it, or from DURATION; without either, a day lasts a day and an instant is on its day. It takes place at its begin and
+// at the begins that RRULE and RDATE give, except those in EXDATE. An event with a RECURRENCE-ID replaces the
+// occurrence of the same UID that would begin then. Events with STATUS:CANCELLED do not take place.
 //
-// An event of days covers those days, in any zone; one of times covers each day that it touches in the zone of
-// the schedule. Times have a zone of their own: `Z` for UTC, TZID for an IANA zone or one that the file defines, or else
-// that of the schedule.
+// An event of days covers those days, in any zone; an event of times covers each day that it touches in the zone of the
+// schedule. Times may have a zone of their own: `Z` for UTC, or TZID for an IANA zone or one that the file defines.
+// Other times are in the zone of the schedule.
 //
-// The answer is the same whenever it is asked for, because it covers the years 1970 to 2099 and not those around today.
+// The answer does not depend on the current date: it always covers the years 1970 to 2099.
 
 /// The days of the events in a calendar file.
 package enum HolidayCalendar {
-  /// The years for which events are repeated.
+  /// The years that repeated events are followed through.
   static let years = 1970...2099
   /// More occurrences than this in one file are refused: every day of these years for twenty events.
   static let mostOccurrences = 1_000_000
 
   /// Reads a file.
   ///
-  /// - Parameter zone: Where the days are those that are wanted.
+  /// - Parameter zone: The zone whose days are returned.
   package static func days(
     in source: Source, zone: TimeZoneRules, database: TimeZoneDatabase = .system
   ) throws(Diagnostic) -> DaySet {
@@ -39,7 +39,7 @@ package enum HolidayCalendar {
       }
     }
     for properties in found.events { events.append(try reader.read(properties)) }
-    // By UID, the begins that other events stand in for.
+    // By UID, the begins of occurrences that other events replace.
     var replaced: [String: [CalendarMoment]] = [:]
     for event in events {
       if let moment = event.replaces, let uid = event.uid { replaced[uid, default: []].append(moment) }
@@ -82,7 +82,7 @@ struct HolidayEvent {
   var rule: ICalendarRule?
   var additional: [CalendarMoment] = []
   var excluded: [CalendarMoment] = []
-  /// The begin that it stands in for.
+  /// The begin of the occurrence that it replaces.
   var replaces: CalendarMoment?
   var isCancelled = false
   /// Its first line, for faults.

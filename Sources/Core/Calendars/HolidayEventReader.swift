@@ -6,7 +6,7 @@ struct HolidayEventReader {
   /// The zone of times that name none.
   let zone: TimeZoneRules
   let database: TimeZoneDatabase
-  /// The zones that the file defines, but for those that the database has.
+  /// The zones that the file defines, except those in the database.
   var zones: [String: TimeZoneRules] = [:]
 
   func read(_ properties: [ICalendarProperty]) throws(Diagnostic) -> HolidayEvent {

@@ -6,8 +6,8 @@ import Basics
 //     line      = name *(";" parameter "=" value *("," value)) ":" value
 //
 // Lines end with CR LF, or with one of them alone as many programs write them. A line that begins with a blank or a tab
-// goes on from the one before it, in the middle of a character too. A parameter's value in double quotes may hold `;`, `:`
-// and `,`. BEGIN and END lines nest components; names are not case-sensitive.
+// continues the line before it, in the middle of a character too. A parameter's value in double quotes may hold `;`,
+// `:` and `,`. BEGIN and END lines nest components; names are not case-sensitive.
 
 /// A property of a component, such as `DTSTART;VALUE=DATE:20261225`.
 struct ICalendarProperty {
@@ -16,13 +16,13 @@ struct ICalendarProperty {
   /// Names in capitals; quotes are taken away.
   var parameters: [(name: String, value: String)]
   var value: String
-  /// Where it stands in the file, folded lines included.
+  /// Its range in the file, folded lines included.
   var range: Range<Int>
 
   func parameter(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
 }
 
-/// Reads a file's lines and hands on those of its events and zones.
+/// Reads the lines of a file's events and zones.
 struct ICalendarFile {
   private let source: Source
 
@@ -33,7 +33,7 @@ struct ICalendarFile {
 
   init(_ source: Source) { self.source = source }
 
-  /// The properties of each event, without those of the components inside it, and the zones that the file defines.
+  /// The properties of each event, without its inner components' properties, and the zones that the file defines.
   func components() throws(Diagnostic) -> (events: [[ICalendarProperty]], zones: [ICalendarZone]) {
     guard source.bytes.count <= ICalendarFile.largest else {
       throw Diagnostic("a calendar may have 1 MiB; this one has \(source.bytes.count) bytes", at: .init(source, at: 0))
@@ -98,7 +98,7 @@ struct ICalendarFile {
     var text: [UInt8] = []
     var end = start
     repeat {
-      // A line that goes on does so after one blank or tab.
+      // A continuation begins after one blank or tab.
       let from = text.isEmpty && position == start ? position : position + 1
       end = bytes[from...].firstIndex { $0 == ASCII.newline || $0 == ASCII.carriageReturn } ?? bytes.count
       let isPair = end + 1 < bytes.count && bytes[end] == ASCII.carriageReturn && bytes[end + 1] == ASCII.newline

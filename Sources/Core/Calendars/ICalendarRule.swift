@@ -1,12 +1,12 @@
 import Basics
 
 // RRULE (RFC 5545, section 3.3.10), as far as days go: FREQ=DAILY, WEEKLY, MONTHLY or YEARLY with INTERVAL, COUNT,
-// UNTIL, BYMONTH, BYMONTHDAY, BYDAY and WKST. What else the standard has is refused, since a part that is passed over
-// gives other days.
+// UNTIL, BYMONTH, BYMONTHDAY, BYDAY and WKST. The other parts of the standard are refused, since ignoring one would
+// give other days.
 //
 // Periods of days, weeks, months or years follow one another from the one that holds the begin, every INTERVAL of them.
-// In each, a day counts if it passes all parts there are. Of the parts that say less than a day of their period, the
-// begin says the rest: the day of the week of a weekly rule, of the month of a monthly one, and so on. The begin itself
+// In each, a day counts if it passes all parts of the rule. If the parts leave the day within its period open, the
+// begin fills it in: the day of the week of a weekly rule, of the month of a monthly one, and so on. The begin itself
 // always counts, and first.
 
 /// How an event is repeated.
@@ -84,7 +84,7 @@ struct ICalendarRule {
     takeRest(from: begin)
   }
 
-  /// What the begin says about the days of a period, where the rule says nothing.
+  /// Fills in the days of a period from the begin, if the rule leaves them open.
   private mutating func takeRest(from begin: CivilDate) {
     switch frequency {
     case .daily: break
@@ -101,8 +101,10 @@ struct ICalendarRule {
     }
   }
 
-  /// Hands on the days of the rule after its begin, through the end of a year, as long as the body wants more; false
-  /// once the budget is used up, of which every day that is looked at takes one.
+  /// Passes the days of the rule after its begin to `body`, through the end of a year, until it returns false.
+  ///
+  /// Each day that is checked takes one from the budget.
+  /// - Returns: False once the budget is used up.
   func dates(from begin: CivilDate, through lastYear: Int, budget: inout Int, _ body: (CivilDate) -> Bool) -> Bool {
     let first = begin.daysSinceEpoch
     let end = CivilDate.daysSinceEpoch(year: lastYear + 1, month: 1)

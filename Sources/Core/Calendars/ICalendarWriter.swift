@@ -2,8 +2,8 @@ package import Basics
 
 // Writing a calendar that other programs subscribe to (iCalendar, RFC 5545).
 //
-// Every event stands by itself, with its instants in UTC: a class that is held every other week in term, and not on
-// holidays, is no rule that programs agree on, and UTC is right on both sides of a change of the clocks without a
+// Every event is complete in itself, with its instants in UTC. Programs don't agree on a rule for a class that is held
+// every other week in term, except on holidays; and UTC is right on both sides of a change of the clocks without a
 // VTIMEZONE. An event keeps its UID from one export to the next, so that a program updates it instead of adding a
 // second one.
 
@@ -11,7 +11,7 @@ package import Basics
 package struct ICalendar: Sendable {
   /// One event.
   package struct Event: Sendable {
-    /// What tells it from all others, in this export and in every later one.
+    /// The identifier that distinguishes it from all others, in this export and in every later one.
     package var uid: String
     /// When it was last known to be so.
     package var stamp: Timestamp
@@ -31,7 +31,7 @@ package struct ICalendar: Sendable {
     }
   }
 
-  /// What people call the calendar.
+  /// The calendar's name for people.
   package var name: String
   /// The program that wrote it.
   package var product: String
@@ -50,7 +50,7 @@ package struct ICalendar: Sendable {
     writer.text("PRODID", product)
     writer.line("CALSCALE:GREGORIAN")
     writer.text("NAME", name)
-    // What programs read that do not know RFC 7986.
+    // The name for programs that do not know RFC 7986.
     writer.text("X-WR-CALNAME", name)
     for event in events {
       writer.line("BEGIN:VEVENT")
@@ -78,7 +78,7 @@ package struct ICalendar: Sendable {
         switch scalar {
         case "\\", ";", ",": escaped += "\\\(scalar)"
         case "\n": escaped += "\\n"
-        // What no text may hold; of a line break CR LF the LF is enough.
+        // Characters that a text may not hold; a line break CR LF is written as its LF alone.
         case _ where scalar.value < 0x20 && scalar != "\t" || scalar.value == 0x7F: continue
         default: escaped.unicodeScalars.append(scalar)
         }

@@ -1,24 +1,25 @@
 package import Basics
 
-// When something is due, as a pure function: the same recurrence is due at the same instants for every caller at any time.
+// When something is due, as a pure function: the same recurrence is due at the same instants for every caller at any
+// time.
 //
 // A rule names instants:
 //
 //     cron      the fields of `CronExpression`, in a zone
-//     calendar  the same fields, all of which must match
+//     calendar  the same fields; all of them must match
 //     every     from + n × interval for whole n, counted in elapsed time; from is `from`, else `start`, else the epoch;
 //               before a `from` nothing is due
 //     at        one instant
 //
-// Of these, the instants from `start` (inclusive) to `end` (exclusive) count, unless the zone's clock then shows a day
-// that is left out. Nothing is made up for on the next day.
+// The instants from `start` (inclusive) to `end` (exclusive) count, unless the zone's clock then shows a day that is
+// left out. Nothing is made up for on the next day.
 //
 // Every answer is bounded: a cron rule is followed for eight years and a day (see `CronExpression.next`), and so are
 // days that are left out, a run of them at a time.
 
 /// A set of instants, such as "every Friday at 17:30 in Sydney but for the holidays".
 package struct Recurrence: Hashable, Sendable {
-  /// What names the instants.
+  /// The rule that names the instants.
   package enum Rule: Hashable, Sendable {
     case cron(CronExpression)
     case every(TimeSpan, from: Timestamp? = nil)
@@ -106,7 +107,7 @@ extension Recurrence {
     return count
   }
 
-  /// The instants from one of them on that can be counted without looking, and an instant from which to look on.
+  /// The instants from a slot on that can be counted without a search, and the instant where the search continues.
   private func plainRow(from slot: Timestamp, through latest: Timestamp) -> (count: Int, last: Timestamp) {
     let local = slot.seconds + zone.offset(at: slot)
     let day = local.flooredDivision(by: 86_400)
@@ -131,7 +132,7 @@ extension Recurrence {
       let end = Timestamp(seconds: whole, nanoseconds: Int(rest < 0 ? rest + 1_000_000_000 : rest))
       return (Int(clamping: steps + 1), end ?? latest)
     case .cron(let expression), .calendar(let expression):
-      // A day far from any change of the clock, of which this is the first instant, has one for each time.
+      // A day far from any change of the clock has one instant for each time; this must be the first of them.
       let period = zone.period(atSeconds: slot.seconds)
       let midnight = day * 86_400 - period.offset
       let reach = 2 * 86_400
@@ -156,7 +157,8 @@ extension Recurrence {
 
   /// Whether anything is due at all; with a `start`, within eight years of it.
   ///
-  /// Else fields are followed through 28 years, in which every day of the year falls on every day of the week.
+  /// Without a `start`, fields are followed through 28 years: in these, every day of the year falls on every day of the
+  /// week.
   package var isEverDue: Bool {
     if start != nil { return next(after: .earliest) != nil }
     return stride(from: 946_684_800, to: 946_684_800 + 4 * Recurrence.horizon, by: Recurrence.horizon)
@@ -174,7 +176,7 @@ extension Recurrence {
       if let from, instant < from { return from }
       guard interval.nanoseconds > 0 else { return nil }
       let anchor = from ?? start ?? Timestamp.epoch
-      // What is left over since the last one; the remainder takes the sign of the dividend.
+      // The time since the last instant; the remainder takes the sign of the dividend.
       let passed = (instant.nanosecondsSinceEpoch - anchor.nanosecondsSinceEpoch) % Int128(interval.nanoseconds)
       let left = Int(passed >= 0 ? Int128(interval.nanoseconds) - passed : -passed)
       return instant.advanced(by: TimeSpan(nanoseconds: left))

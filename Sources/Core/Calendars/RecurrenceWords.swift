@@ -1,7 +1,7 @@
 import Basics
 
-// When something is due, in words: `every weekday at 17:30`, `every 15 minutes on Saturdays and Sundays`,
-// `at 09:00 on the 1st and 15th of every month`. What would need more words than its five fields is told by these.
+// When something is due, in words: `every weekday at 17:30`, `every 15 minutes on Saturdays and Sundays`, `at 09:00 on
+// the 1st and 15th of every month`. If the words would be longer than the five fields, the fields are given instead.
 
 extension Recurrence {
   /// When it is due, in words, in its own zone and without the zone's name.
@@ -30,7 +30,7 @@ extension CronExpression {
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
   ]
-  /// More times than these are not told one by one.
+  /// More times than these are not listed one by one.
   private static let mostTimes = 4
 
   package var words: String {

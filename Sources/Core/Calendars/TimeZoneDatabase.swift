@@ -4,7 +4,7 @@ import Synchronization
 
 /// Why there are no rules for a zone.
 package struct TimeZoneError: Error, Hashable {
-  /// What callers may want to tell apart.
+  /// The kinds that callers may want to distinguish.
   package enum Kind: Sendable {
     /// No zone has this name.
     case unknown
@@ -15,7 +15,7 @@ package struct TimeZoneError: Error, Hashable {
   }
 
   package let kind: Kind
-  /// What is wrong and how to mend it: no full stop, lower case.
+  /// The fault and how to fix it: no full stop, lower case.
   package let text: MessageText
 
   init(_ kind: Kind, _ text: MessageText) {
@@ -28,7 +28,7 @@ package struct TimeZoneError: Error, Hashable {
 
 /// Where the bytes of zone files come from.
 package protocol TimeZoneFiles: Sendable {
-  /// What messages call the place.
+  /// The name of the place in messages.
   var location: String { get }
   /// The bytes of a zone's file; nil if there is none. The name holds nothing that could leave the folder.
   func bytes(of name: String) throws(TimeZoneError) -> [UInt8]?
@@ -150,8 +150,8 @@ package final class TimeZoneDatabase: Sendable {
   }
 }
 
-/// Whether a name may be that of several places: of a part of many countries, or of a town of which the database has one of
-/// several.
+/// Whether a name may belong to several places: a region of many countries, or a town whose name the database has for
+/// one place of several.
 private func isVague(_ name: String, _ zone: String) -> Bool {
   let regions: Set = [
     "east", "west", "north", "south", "central", "eastern", "western", "mountain", "pacific", "atlantic",
@@ -179,7 +179,7 @@ package struct TimeZoneFolder: TimeZoneFiles {
     defer { close(descriptor) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw unreadable(path) }
-    // A folder, such as `Australia`, is no zone.
+    // A folder, such as `Australia`, isn't a zone.
     guard status.st_mode & S_IFMT == S_IFREG else { return nil }
     guard (0...TimeZoneFolder.sizeLimit).contains(Int(status.st_size)) else {
       throw TimeZoneError(.damaged, "\(path) is too large for a zone file; reinstall the package tzdata")
@@ -213,7 +213,7 @@ package struct TimeZoneFolder: TimeZoneFiles {
       let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
         pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
       }
-      // All else is no zone: `.`, `posix`, `right`, `zone.tab`.
+      // The others aren't zones: `.`, `posix`, `right`, `zone.tab`.
       guard let first = name.utf8.first, ASCII.uppercase.contains(first) else { continue }
       let below = names(below: "\(prefix)\(name)/", depth: depth + 1)
       found += below.isEmpty ? ["\(prefix)\(name)"] : below

@@ -10,7 +10,7 @@
 
 import Basics
 
-/// What a TZif file says, as it stands there.
+/// The contents of a TZif file, unchanged.
 struct TimeZoneFile {
   /// One kind of local time.
   struct LocalTimeType: Equatable {
@@ -20,22 +20,22 @@ struct TimeZoneFile {
     var abbreviation: String
   }
 
-  /// The instants at which another type begins, ascending, in seconds since the epoch.
+  /// The instants when the type changes, ascending, in seconds since the epoch.
   var transitions: [Int] = []
   /// The index in `types` that begins with each transition.
   var typeIndexes: [UInt16] = []
   /// The types; the first holds before the first transition.
   var types: [LocalTimeType] = []
-  /// The rule after the last transition; nil says that the last type goes on.
+  /// The rule after the last transition; if nil, the last type applies forever.
   var footer: TimeZoneFooter?
 
-  /// What a file of a rule alone would say.
+  /// The contents of a file with only a rule.
   init(_ rule: TimeZoneFooter) {
     types = [rule.standard]
     footer = rule
   }
 
-  /// What a file of some changes would say, which are in order; the later of two at one instant counts.
+  /// The contents of a file with some changes, which are in order; the later of two at one instant counts.
   init(_ changes: [TimeZoneRules.Change], abbreviation: String) {
     var indexes: [Int: UInt16] = [:]
     for offset in [changes.first?.from ?? 0] + changes.map(\.to) where indexes[offset] == nil {

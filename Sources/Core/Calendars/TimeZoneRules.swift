@@ -2,9 +2,9 @@ package import Basics
 
 // From UTC to a wall clock and back.
 //
-// A zone is a sequence of periods of constant offset. The periods of a file's table are followed by those of its
-// footer, expanded for four hundred years: the Gregorian calendar repeats after 146,097 days, which are whole weeks,
-// so any later instant has the offset of the one some cycles earlier. One binary search finds any period.
+// A zone is a sequence of periods of constant offset. The periods of a file's table come first. Then come its footer's,
+// expanded for four hundred years: the Gregorian calendar repeats after 146,097 days, which are whole weeks, so any
+// later instant has the offset of the one some cycles earlier. One binary search finds any period.
 
 /// A time zone: which offset from UTC holds when.
 package final class TimeZoneRules: Sendable {
@@ -25,11 +25,11 @@ package final class TimeZoneRules: Sendable {
     package var offset: Int
     /// Whether the zone calls it daylight time.
     package var isDaylight: Bool
-    /// What clocks call it, such as `AEDT` or `+03`.
+    /// The abbreviation that clocks show, such as `AEDT` or `+03`.
     package var abbreviation: String
   }
 
-  /// A stretch of time in which the offset stays the same.
+  /// A span of time with a constant offset.
   package struct Period: Sendable {
     /// The first instant in seconds since the epoch, or `Int.min`.
     package var start: Int
@@ -44,7 +44,7 @@ package final class TimeZoneRules: Sendable {
     fileprivate var type: Int
   }
 
-  /// The instants at which a wall clock shows one time.
+  /// The instants when a wall clock shows one time.
   package enum Resolution: Hashable, Sendable {
     /// Once, as nearly always.
     case unique(Int)
@@ -174,7 +174,7 @@ package final class TimeZoneRules: Sendable {
   /// Seconds to add to UTC at an instant.
   package func offset(at instant: Timestamp) -> Int { period(atSeconds: instant.seconds).offset }
 
-  /// What clocks show at an instant, with the kind of local time.
+  /// The local time at an instant, and its kind.
   package func localTime(at instant: Timestamp) -> (time: CivilTime, kind: LocalTime) {
     let period = period(atSeconds: instant.seconds)
     return (CivilTime(secondsSinceEpoch: instant.seconds + period.offset), types[period.type])
@@ -186,9 +186,9 @@ package final class TimeZoneRules: Sendable {
     return end == .max ? nil : end
   }
 
-  /// The instants at which the clocks show a time, both in seconds since the epoch.
+  /// The instants when the clocks show a time, both in seconds since the epoch.
   package func resolve(local: Int) -> Resolution {
-    // No offset is larger than a day and two hours, so the instant is within that of the local seconds.
+    // No offset is larger than a day and two hours, so the instant is at most that far from the local seconds.
     var period = period(atSeconds: local - TimeZoneFile.largestOffset)
     var first: Int?
     var last: Int?
@@ -210,7 +210,7 @@ package final class TimeZoneRules: Sendable {
     return gap ?? .unique(local - period.offset)
   }
 
-  /// The instants at which the clocks show a time.
+  /// The instants when the clocks show a time.
   package func resolve(_ time: CivilTime) -> Resolution { resolve(local: time.secondsSinceEpoch) }
 
   /// The one instant that people mean by a time: the first of several, and after a jump the first instant; nil outside

@@ -3,24 +3,24 @@ import CProcess
 import Glibc
 import Synchronization
 
-// One program as a process: started by a keeper of its own (CProcess), fed and read through pipes, and ended with all
-// that it started. Two calls block, each on a thread of its own: `start`, and then `follow`.
+// One program as a process: started by a keeper of its own (CProcess), fed and read through pipes, and ended together
+// with all processes that it started. Two calls block, each on a thread of its own: `start`, and then `follow`.
 //
-// It reads its whole input and then the end, or it converses: it reads what `say` gives while it runs, what it writes is
-// only handed on, and the end of its input, `finish`, asks it to end. What hasn't ended `grace` later is late.
+// It reads its whole input and then the end, or it converses: it reads the bytes that `say` gives while it runs, and
+// its output is passed on but not collected. The end of its input, `finish`, asks it to end. A process that hasn't
+// ended `grace` later is ended as late.
 //
-// What holds where: every descendant of the command is ended with it, in any group or session, also when
-// this program is killed; a lock that was named by `keepLocked` stays held until then. What is no descendant is not
-// ended: what another program starts on request (a service manager, a container engine, at). What became another user
-// (sudo) cannot be ended by one who is not root; it is named in `End.left`. Where there is no /proc, only the command's
-// process group is ended.
+// Every descendant of the command is ended with it, in any group or session, even if this program is killed; a lock
+// named by `keepLocked` is held until then. Processes that aren't descendants are not ended, such as those that another
+// program starts on request (a service manager, a container engine, at). A process that became another user (sudo) can
+// be ended only by root; it is named in `End.left`. Without /proc, only the command's process group is ended.
 //
-// The command's environment holds what it was given and nothing else, it has no descriptor but the three, and its
-// signals are as the system has them.
+// The command's environment holds the variables that it was given and no others, it has only the three standard
+// descriptors, and its signals are at the system's defaults.
 
 /// A process that is started, fed, read and ended.
 package final class ChildProcess: Sendable {
-  /// How a process ended, and what it wrote.
+  /// How a process ended, and its output.
   package struct End: Sendable {
     package enum Reason: Sendable {
       case notStarted(Int32)
@@ -38,18 +38,17 @@ package final class ChildProcess: Sendable {
     package var reason: Reason
     package var output: [UInt8] = []
     package var errors: [UInt8] = []
-    /// What it left running and could not be ended, as number and name: `4711 sudo`.
+    /// The processes that it left running and that could not be ended, by number and name: `4711 sudo`.
     package var left: [String] = []
   }
 
   private struct State {
     var keeper: pid_t = 0
     var isToEnd = false
-    /// What it is to read next, in a conversation, and whether nothing follows.
+    /// The bytes that it is to read next, in a conversation, and whether they are the last.
     var said: [UInt8] = []
     var isInputOver = false
-    /// The ends of the pipes that are ours: to its input, from its outputs, to and from its keeper, and by which
-    /// `follow` is woken.
+    /// Our ends of the pipes: to its input, from its outputs, to and from its keeper, and the pipe that wakes `follow`.
     var input: Int32 = -1
     var output: Int32 = -1
     var errors: Int32 = -1
@@ -74,14 +73,14 @@ package final class ChildProcess: Sendable {
   /// - Parameters:
   ///   - path: The program's file.
   ///   - arguments: The first is the program's own name.
-  ///   - environment: All that it has.
+  ///   - environment: The whole environment.
   ///   - place: The working folder, if it is open already; `folder` is its path.
-  ///   - input: What it reads, and then the end.
-  ///   - isConversing: Whether it reads on, until `finish`; what it writes isn't collected then.
+  ///   - input: The input; its end follows.
+  ///   - isConversing: Whether its input stays open until `finish`; its output isn't collected then.
   ///   - maxOutputBytes: The most that it may write to each of its outputs, if that is collected.
-  ///   - grace: How long it has to end when it is asked to, before it is killed.
-  ///   - onRead: Receives what it writes as it is read, on a thread that may block; meanwhile nothing more is read. In a
-  ///     conversation, nothing stands for the end of an output.
+  ///   - grace: The time that it has to end after it is asked to; then it is killed.
+  ///   - onRead: Receives its output as it is read, on a thread that may block; meanwhile nothing more is read. In a
+  ///     conversation, empty bytes mark the end of an output.
   package init(
     path: String, arguments: [String], environment: [String: String], folder: String, place: FilePlace? = nil,
     input: [UInt8] = [], isConversing: Bool = false, maxOutputBytes: Int = .max, grace: TimeSpan,
@@ -123,7 +122,7 @@ package final class ChildProcess: Sendable {
   package func run(for limit: TimeSpan? = nil) async -> End {
     await withTaskCancellationHandler {
       let code = await onThread { self.start() }
-      guard code == 0 else { return End(reason: code == Self.untold ? .lost : .notStarted(code)) }
+      guard code == 0 else { return End(reason: code == Self.unreported ? .lost : .notStarted(code)) }
       return await onThread { self.follow(for: limit) }
     } onCancel: {
       end()
@@ -131,7 +130,7 @@ package final class ChildProcess: Sendable {
   }
 
   /// Stands for a keeper that was killed before it told whether the command was started.
-  private static let untold: Int32 = -1
+  private static let unreported: Int32 = -1
 
   /// Starts it; gives 0, or why it could not.
   private func start() -> Int32 {
@@ -152,7 +151,7 @@ package final class ChildProcess: Sendable {
       close(pipes[pipe][end])
       pipes[pipe][end] = -1
     }
-    code = Self.untold
+    code = Self.unreported
     if let record = record(from: pipes[4][0]), Int(record.kind) == CProcessStarted { code = record.value }
     guard code == 0 else {
       _ = reaped(keeper)
@@ -208,14 +207,14 @@ package final class ChildProcess: Sendable {
   /// The descriptors of locks that stay held, if this program is killed, until nothing is left of its commands.
   private static let locks = Mutex<Set<Int32>>([])
 
-  /// Has a lock stay held for as long as there are commands that this program started.
+  /// Keeps a lock held for as long as there are commands that this program started.
   package static func keepLocked(_ descriptor: Int32) {
     locks.withLock { locks in
       if locks.count < Int(CPROCESS_KEPT) { locks.insert(descriptor) }
     }
   }
 
-  /// Has it stay held no longer, before the descriptor is closed.
+  /// Ends `keepLocked`, before the descriptor is closed.
   package static func letGo(_ descriptor: Int32) { _ = locks.withLock { $0.remove(descriptor) } }
 
   /// Keeps other processes of the same user, which commands are, from reading this one's environment and memory.
@@ -226,7 +225,7 @@ package final class ChildProcess: Sendable {
 
   // MARK: Conversing
 
-  /// Has it read something, after all that it was given before; what has ended reads nothing more.
+  /// Gives it more bytes to read, after all that it was given before; a process that has ended reads none.
   package func say(_ bytes: [UInt8]) {
     state.withLock { state in
       state.said += bytes
@@ -250,7 +249,7 @@ package final class ChildProcess: Sendable {
     }
   }
 
-  /// What the keeper tells next; nil if it has nothing more to tell, or not yet.
+  /// The keeper's next record; nil if there are no more, or none yet.
   private func record(from report: Int32, isOver: inout Bool) -> CProcessRecord? {
     var record = CProcessRecord()
     while true {
@@ -358,7 +357,7 @@ package final class ChildProcess: Sendable {
         order(CProcessKill, own.control)
       }
     }
-    // What it wrote last; what it left running writes no more.
+    // Its last output; the processes that it left running write no more.
     read(&own.output, into: &end.output, isErrors: false, &isTooMuch)
     read(&own.errors, into: &end.errors, isErrors: true, &isTooMuch)
     _ = reaped(own.keeper)

@@ -4,7 +4,7 @@ import Glibc
 ///
 /// Waiting here blocks the thread; tasks of Swift's concurrency use `Mutex` instead.
 package final class Monitor: @unchecked Sendable {
-  // Unchecked, because the pointers never change, and what they point to is for all threads.
+  // Unchecked, because the pointers never change, and their targets are safe for all threads.
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private let conditions: UnsafeMutableBufferPointer<pthread_cond_t>
 

@@ -6,7 +6,7 @@ import Synchronization
 /// The helpers begin at once; the caller's thread works too when it asks for the outcomes, and alone if there is but one
 /// item or the system has no thread left.
 package struct ParallelWork<Item: Sendable, Outcome: Sendable>: Sendable {
-  /// Which item is next, and what became of the others.
+  /// The next item's index, and the outcomes of the items that are done.
   private final class Progress: Sendable {
     let next = Atomic(0)
     let outcomes: Mutex<[Outcome?]>
@@ -43,7 +43,7 @@ package struct ParallelWork<Item: Sendable, Outcome: Sendable>: Sendable {
     }
   }
 
-  /// What was made of each item, in order.
+  /// The outcomes of the items, in order.
   package func outcomes() -> [Outcome] {
     work()
     var helpers = helpers

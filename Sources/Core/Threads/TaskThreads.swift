@@ -1,16 +1,17 @@
-// Threads on which tasks run.
+// Threads that run tasks.
 //
-// The program has two sets of them. One takes the place of Swift's concurrency pool, which is made for machines with
-// many processors and much to do: a program that runs one step would start six threads for it, and wait each time that
-// one of them hands something to another. Here the main thread works too, and another thread starts only when there is
-// something to do for it.
+// The program has two sets of them. One replaces Swift's concurrency pool, which is made for machines with many
+// processors and much to do: a program that runs one step would start six threads for it, and wait each time that one
+// of them hands something to another. Here the main thread works too, and another thread starts only when there is
+// something for it to do.
 //
-// The other walks runs for an agent. Evaluating an expression or writing a value runs without a break, for up to a good
-// part of a second, so two such runs would stop everything else for as long, schedules and answers to commands included.
+// The other runs the steps of an agent's runs. Evaluating an expression or writing a value may last a good part of a
+// second without a break, so two such runs would stop everything else for as long, schedules and answers to commands
+// included.
 //
 // There are as many threads in a set as processors; when a job has waited for longer than `patience` while all of them
-// are busy, another one starts, and the system lets them take turns. A thread that finds nothing to do for a while ends.
-// No work is bound to a thread: any of them may continue a task.
+// are busy, another one starts, and the system lets them take turns. A thread that finds nothing to do for a while
+// ends. No work is bound to a thread: any of them may continue a task.
 import CTasks
 import Glibc
 
@@ -31,7 +32,7 @@ package final class TaskThreads: TaskExecutor, @unchecked Sendable {
 
   /// Signals that a job has arrived, and wakes the watch, which only waits.
   private enum Condition: Int { case arrived, never }
-  /// What keeps a thread at work.
+  /// How long a thread keeps working.
   private enum Term { case whileBusy, untilIdle, always }
   private let monitor = Monitor(conditions: 2)
   private let ordinary = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))

@@ -1,9 +1,10 @@
 import Glibc
 import Synchronization
 
-/// For how long a thread at most stays awake for what is about to come: what a fast disk takes for a sync.
+/// The longest time that a thread stays awake for something that is about to come: the time that a fast disk needs for
+/// a sync.
 ///
-/// What takes longer is worth a thread's sleep and waking.
+/// For a longer wait, letting a thread sleep and waking it is worth its cost.
 package let longestAwake = Duration.microseconds(250)
 
 /// Hands items to a thread of its own, for calls that block.
@@ -44,7 +45,7 @@ package final class WorkQueue<Item: Sendable>: @unchecked Sendable {
   /// Calls a function each time when there is something again after there was nothing.
   func tellWhenFilled(_ tell: @escaping @Sendable () -> Void) { monitor.withLock { whenFilled = tell } }
 
-  /// Has a thread started with the first item.
+  /// Makes the queue start a thread with the first item.
   func startWhenFilled(_ start: @escaping @Sendable () -> Bool) { monitor.withLock { self.start = start } }
 
   /// Whether it takes no more items.
@@ -109,7 +110,7 @@ package final class WorkQueue<Item: Sendable>: @unchecked Sendable {
   }
 }
 
-/// What makes the calls that block: a thread for each queue, or a test, one call after another.
+/// The threads that make blocking calls: one for each queue, or a test, one call after another.
 package enum Workers: Sendable {
   case threads
   case hand(ManualExecutor)
@@ -134,7 +135,7 @@ package enum Workers: Sendable {
   }
 }
 
-/// What threads of the state would do, for a test to do on a thread of its own.
+/// The work of the state's threads, for a test to do on a thread of its own.
 package final class ManualExecutor: Sendable {
   private let waiting = Mutex<[@Sendable () -> Void]>([])
 

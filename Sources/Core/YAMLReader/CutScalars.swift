@@ -1,7 +1,7 @@
 import Basics
 import Glibc
 
-/// Finds plain scalars that YAML ends, or goes on with, where their author did not mean it, and says nothing.
+/// Finds plain scalars that YAML silently ends, or continues, where their author did not mean it.
 struct CutScalars {
   private let source: Source
   private let quoting: QuoteAdvice
@@ -50,7 +50,7 @@ struct CutScalars {
     return fault("`,` ends a value inside \(isMap ? "{ }" : "[ ]"), even in parentheses; \(advice)", comma..<comma + 1)
   }
 
-  /// A list item that is indented too deeply, so that it goes on with the text of the item above.
+  /// A list item that is indented too deeply, so that YAML reads it as part of the item above.
   func swallowedItem(in event: ScalarEvent) -> Diagnostic? {
     // A scalar of one line is the same in the text as in its value.
     guard event.range.count != event.text.count else { return nil }

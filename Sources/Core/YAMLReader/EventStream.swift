@@ -1,7 +1,7 @@
 import Basics
 import CLibYAML
 
-/// What libyaml found next.
+/// The next event that libyaml found.
 ///
 /// Texts are valid until the next event is asked for; offsets are bytes of the source.
 enum Event {
@@ -16,7 +16,7 @@ enum Event {
   case streamEnd
 }
 
-/// The anchor and the tag of a node, which stand before it.
+/// The anchor and the tag before a node.
 struct NodeProperties {
   var anchor: String?
   var tag: String?
@@ -38,7 +38,7 @@ struct ContainerEvent {
   var properties: NodeProperties?
   /// The offset of the bracket, or of the first item's dash or first key.
   var start: Int
-  /// Whether it stands in brackets.
+  /// Whether it is written in brackets or braces.
   var isFlow: Bool
 }
 
@@ -46,7 +46,7 @@ struct ContainerEvent {
 struct ScannerError: Error {
   /// libyaml's words.
   var problem: String
-  /// What libyaml was doing, in its words; may be empty.
+  /// The parser's task at that moment, in libyaml's words; may be empty.
   var context: String
   var offset: Int
   /// Where what it was doing began.
@@ -69,9 +69,9 @@ struct EventStream: ~Copyable {
   /// The text of the last scalar, if it isn't as libyaml made it.
   private var restored: UnsafeMutableBufferPointer<UInt8>?
 
-  /// A stream over what lies behind an offset, which is where a byte order mark ends.
+  /// A stream over the text after an offset, the end of a byte order mark.
   ///
-  /// - Parameter escapes: What was changed in the text, if anything was.
+  /// - Parameter escapes: The changes made to the text, if there are any.
   init(
     _ bytes: UnsafeBufferPointer<UInt8>, from start: Int, isASCII: Bool, escapes: SurrogateEscapes? = nil
   ) {
@@ -176,7 +176,7 @@ struct EventStream: ~Copyable {
     return NodeProperties(anchor: string(anchor), tag: string(tag), start: start)
   }
 
-  /// The offset of what comes behind an anchor and a tag, and the blanks, line breaks and comments after each.
+  /// The offset after an anchor and a tag, and after the blanks, line breaks and comments that follow each.
   private func skip(_ properties: NodeProperties) -> Int {
     var offset = properties.start
     for _ in 0..<(properties.anchor == nil ? 0 : 1) + (properties.tag == nil ? 0 : 1) {

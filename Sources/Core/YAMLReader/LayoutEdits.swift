@@ -1,7 +1,7 @@
 package import Basics
 
-// Changes of the layout of a text: keys that are added beside others, moved, or wrapped. What is moved keeps its lines
-// and comments, and is indented like what it comes beside. Where the layout leaves a doubt, there is no change.
+// Changes to a text's layout: keys are added beside others, moved, or wrapped. Moved lines keep their comments, and are
+// indented like their new neighbours. If the layout is ambiguous, there is no change.
 
 extension YAMLDocument {
   /// The changes that add a key, written with its value on one line, after another of the same map.
@@ -52,8 +52,8 @@ extension YAMLDocument {
   /// The changes that put a member into a new map of a key, under another name and behind other members.
   ///
   /// - Parameters:
-  ///   - before: What is written before that key.
-  ///   - beside: What is written before the member.
+  ///   - before: The lines to write before that key.
+  ///   - beside: The lines to write before the member.
   package func wrapping(
     _ member: ValueMap.Member, in key: String, after before: [String], beside: [String], as name: String
   ) -> [Diagnostic.Edit]? {
@@ -148,7 +148,7 @@ extension YAMLDocument {
     return edits
   }
 
-  /// Where a key and its value stand.
+  /// The ranges of a key and its value.
   private struct Member {
     let key: Range<Int>
     /// Where the value ends.
@@ -156,7 +156,7 @@ extension YAMLDocument {
     let column: Int
     private let source: Source
 
-    /// Nil where the value doesn't follow the key, as that of an alias.
+    /// Nil if the value doesn't follow the key; the value of an alias doesn't.
     init?(_ member: ValueMap.Member, _ document: YAMLDocument) {
       key = document.range(of: member.key)
       let value = document.range(of: member.value)
@@ -174,7 +174,7 @@ extension YAMLDocument {
       return start..<(source.bytes[lineEnd...].firstIndex(of: ASCII.newline).map { $0 + 1 } ?? lineEnd)
     }
 
-    /// What it takes in braces, with the comma before it, or after it where it is the first.
+    /// The member's range in braces, with the comma before it, or after it if it is the first.
     var rangeInFlow: Range<Int>? {
       let bytes = source.bytes
       if let before = bytes[..<key.lowerBound].lastIndex(where: { !isBlankOrBreak($0) }), bytes[before] == ASCII.comma {

@@ -1,15 +1,15 @@
 import Basics
 
-/// Advises to quote a value that YAML does not take as it stands, with the quoted value ready to be pasted.
+/// Advises to quote a value that YAML doesn't read as written, with the quoted value ready to be pasted.
 struct QuoteAdvice {
-  /// What stands on a line behind its indentation, its dashes and its key.
+  /// The part of a line after its indentation, its dashes and its key.
   struct LineValue {
     var range: Range<Int>
-    /// Whether a key stands before it.
+    /// Whether a key comes before it.
     var hasKey: Bool
   }
 
-  /// The advice where the value itself cannot be told.
+  /// The advice if the value itself can't be determined.
   let generalAdvice: MessageText = "quote the whole value: `\"${{ … }}\"`"
 
   /// Longer values make messages too long to read.
@@ -30,7 +30,8 @@ struct QuoteAdvice {
     return value.range.lowerBound == offset ? advice(for: value.range) : generalAdvice
   }
 
-  /// The advice for a value inside brackets or braces, which goes on to the comma or bracket outside of its own brackets.
+  /// The advice for a value inside brackets or braces; the value ends at the comma or bracket outside of its own
+  /// brackets.
   func advice(inFlowAt offset: Int) -> MessageText {
     var closers: [UInt8] = []
     var end = offset
@@ -66,13 +67,13 @@ struct QuoteAdvice {
       .tentative(if: isHalf)
   }
 
-  /// A text that stands on one line in quotes that need no escapes.
+  /// A one-line text in quotes that need no escapes.
   static func quoted(_ text: String) -> String {
     let needsSingle = text.utf8.contains { $0 == ASCII.quote || $0 == ASCII.backslash }
     return needsSingle ? "'\(text.replacing("'", with: "''"))'" : "\"\(text)\""
   }
 
-  /// What a line holds as its value.
+  /// The value of a line.
   func lineValue(at offset: Int) -> LineValue {
     let bytes = source.bytes
     let lineEnd = source.lineEnd(after: offset, within: QuoteAdvice.farthest)

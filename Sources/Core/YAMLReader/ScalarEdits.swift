@@ -1,8 +1,8 @@
 package import Basics
 
-// How a text comes into the place of a scalar, or of a part of one, so that YAML reads it there as it is meant: escaped
-// in double quotes, with `'` doubled in single ones, and, where a scalar without quotes would mean something else with
-// it, in quotes. What can't be told from the text at hand is tried by reading it.
+// How to replace a scalar, or a part of one, with a text so that YAML reads the text as it is meant. It is escaped in
+// double quotes, and `'` is doubled in single ones. A scalar without quotes is put in quotes if the text would give it
+// another meaning. If the text at hand isn't enough to decide, the result is tried by reading it.
 
 extension YAMLDocument {
   /// The fix that a suggestion is for a scalar with a value; nil if there is none in this text.

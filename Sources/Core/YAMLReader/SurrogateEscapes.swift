@@ -1,10 +1,10 @@
 import Basics
 
-/// The escapes in double quotes by which JSON writes what lies beyond U+FFFF, in two halves: `"\ud83e\udd80"`.
+/// The escapes in double quotes that JSON uses for characters beyond U+FFFF, in two halves: `"\ud83e\udd80"`.
 ///
-/// YAML 1.2 reads JSON, but libyaml refuses each half, since it is no character. So libyaml is given a text of the same
-/// length in which the first digit of the halves is another, which makes characters of them that the text holds nowhere;
-/// in what it finds, two such characters are put together again, and what was no escape is as it was.
+/// YAML 1.2 reads JSON, but libyaml refuses each half, since it isn't a character. So libyaml gets a text of the same
+/// length with another first digit in each half. That turns the halves into characters that the text doesn't contain.
+/// In libyaml's results, two such characters are joined again, and text that wasn't an escape is restored.
 struct SurrogateEscapes {
   /// The text for libyaml.
   private(set) var bytes: [UInt8]
@@ -50,9 +50,9 @@ struct SurrogateEscapes {
     return isUpper ? digit : nil
   }
 
-  /// What libyaml made of a scalar, as it was meant; nil if it is that already.
+  /// The text that a scalar of libyaml means; nil if it is unchanged.
   ///
-  /// - Parameter range: Where the scalar stands.
+  /// - Parameter range: The scalar's range.
   func restored(
     _ text: UnsafeBufferPointer<UInt8>, at range: Range<Int>, of source: UnsafeBufferPointer<UInt8>
   ) throws(ScannerError) -> [UInt8]? {
@@ -88,7 +88,7 @@ struct SurrogateEscapes {
     return result
   }
 
-  /// The place of a half among the 2048, if one stands there.
+  /// The index of a half among the 2048, if there is one here.
   private func half(_ text: UnsafeBufferPointer<UInt8>, at index: Int) -> UInt16? {
     guard index + 2 < text.count, text[index] == 0xE0 | (digit - UInt8(ascii: "a") + 10), text[index + 1] >= 0xA0 else {
       return nil
@@ -99,7 +99,7 @@ struct SurrogateEscapes {
   /// Whether the scalar has a backslash, without which nothing in it was changed.
   private func isTouched(_ range: Range<Int>) -> Bool { bytes[range].contains(ASCII.backslash) }
 
-  /// That a half stands alone, the one after so many others in a scalar.
+  /// The error for a half without its other one, the half after `count` others in a scalar.
   private func lone(_ count: Int, in range: Range<Int>, of source: UnsafeBufferPointer<UInt8>) -> ScannerError {
     var count = count
     var index = range.lowerBound

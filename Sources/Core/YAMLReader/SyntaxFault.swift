@@ -1,15 +1,16 @@
 import Basics
 
-/// What libyaml stumbled over, in words for people who know their recipe and not YAML's grammar.
+/// An error of libyaml, in words for people who know their recipe and not YAML's grammar.
 ///
-/// libyaml names the rule that was broken and the place where it noticed. Most of the time the cause is one of
-/// three: an expression or text that needs quotes, an indentation that fits nothing, something never closed.
-/// Which one is told from the line itself, because libyaml often notices before it has given out what comes before.
+/// libyaml names the rule that was broken and the place where it noticed. Most of the time the cause is one of three:
+/// an expression or text that needs quotes, an indentation that doesn't match any line above, or something that isn't
+/// closed. The line itself tells them apart, because libyaml often notices the error before it has returned the events
+/// before it.
 struct SyntaxFault {
   private let error: ScannerError
   private let source: Source
   private let quoting: QuoteAdvice
-  /// What the line holds on which libyaml stopped.
+  /// The value of the line where libyaml stopped.
   private let value: QuoteAdvice.LineValue
 
   init(_ error: ScannerError, _ source: Source, _ quoting: QuoteAdvice) {
@@ -92,7 +93,7 @@ struct SyntaxFault {
   }
 }
 
-// MARK: What it can be
+// MARK: Causes
 
 extension SyntaxFault {
   private var misplacedColon: Diagnostic {
@@ -164,12 +165,12 @@ extension SyntaxFault {
       "\(meaning); \(entryAdvice.tentative(if: isReference(start)))", start..<min(start + 1, source.bytes.count))
   }
 
-  /// Whether an anchor, an alias or a tag may be meant by what begins here, rather than a text.
+  /// Whether the text that begins here may be meant as an anchor, an alias or a tag.
   private func isReference(_ offset: Int) -> Bool {
     offset < source.bytes.count && "&*!".utf8.contains(source.bytes[offset])
   }
 
-  /// What a value cannot begin with unquoted, because it means something to YAML.
+  /// The meaning in YAML of a sign that a value cannot begin with unquoted.
   private func meaning(ofSignAt offset: Int) -> String? {
     guard offset < source.bytes.count else { return nil }
     let sign = Character(Unicode.Scalar(source.bytes[offset]))
@@ -213,7 +214,7 @@ extension SyntaxFault {
     return fault(MessageText("this quote ends the text; \(fix)", requoted(from: quote)), end..<end + 1)
   }
 
-  /// A line that is no part of what stands above it.
+  /// A line that doesn't belong to the lines above it.
   private var misplacedLine: Diagnostic {
     let bytes = source.bytes
     guard error.offset < bytes.count else { return directive(at: bytes.count - 1) }
@@ -302,7 +303,7 @@ extension SyntaxFault {
     var end = source.lineEnd(after: quote)
     while end > quote + 1, isBlank(source.bytes[end - 1]) { end -= 1 }
     let sign = String(Unicode.Scalar(source.bytes[quote]))
-    // What follows a blank or a bracket may be outside of the quotes that are meant.
+    // A part after a blank or a bracket may be outside of the intended quotes.
     let rest = source.bytes[quote + 1..<max(quote + 1, end)]
     let isAmbiguous = rest.contains { ",]}#".utf8.contains($0) }
     return [
@@ -310,7 +311,7 @@ extension SyntaxFault {
     ]
   }
 
-  /// To put a value that is in quotes of one kind into those of the other, where these need no escapes.
+  /// Moves a value from quotes of one kind to the other, if it needs no escapes there.
   private func requoted(from quote: UInt8) -> [Suggestion] {
     let bytes = source.bytes
     let (first, last) = (value.range.lowerBound, value.range.upperBound - 1)
@@ -346,7 +347,7 @@ extension SyntaxFault {
     let perTab = tabs > 0 && wanted > 0 && wanted.isMultiple(of: tabs) ? wanted / tabs : 2
     var edits: [Diagnostic.Edit] = []
     var line = source.lineStart(before: error.offset)
-    // A line that stands one tab further than a dash may belong to the key behind that, or stand beside it.
+    // A line one tab to the right of a dash may belong to the key after the dash, or be its neighbour.
     var dash: Int?
     var isBelowItem = false
     // Tabs within a text of several lines may be meant.
@@ -368,7 +369,7 @@ extension SyntaxFault {
     return Suggestion("indent with spaces", .edits(edits), isTentative: !isSure)
   }
 
-  /// The columns at which a key may follow the lines above.
+  /// The columns where a key may follow the lines above.
   private var openColumns: Set<Int> {
     let bytes = source.bytes
     var columns: Set<Int> = []
@@ -437,14 +438,14 @@ extension SyntaxFault {
     return false
   }
 
-  /// The advice for the entry, inside brackets, in which libyaml stopped.
+  /// The advice for the entry inside brackets where libyaml stopped.
   private var entryAdvice: MessageText {
     // A comma or colon in quotes begins no entry.
     let quotes = source.bytes[entryStart..<error.offset].count { $0 == ASCII.apostrophe || $0 == ASCII.quote }
     return quotes.isMultiple(of: 2) ? quoting.advice(inFlowAt: entryStart) : quoting.generalAdvice
   }
 
-  /// Where the entry begins, inside brackets, in which libyaml stopped.
+  /// The beginning of the entry inside brackets where libyaml stopped.
   private var entryStart: Int {
     let bytes = source.bytes
     var start = error.offset

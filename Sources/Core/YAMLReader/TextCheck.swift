@@ -1,6 +1,6 @@
 import Basics
 
-/// What can be said about a text's bytes before YAML is looked for in them.
+/// Checks a text's bytes before YAML reads them.
 struct TextCheck {
   /// Where the text begins, behind a byte order mark if there is one.
   private(set) var start = 0
@@ -8,7 +8,7 @@ struct TextCheck {
   private(set) var isASCII = true
   /// Why the text cannot be read.
   private(set) var errors: [Diagnostic] = []
-  /// What can be read and is probably not meant.
+  /// Readable parts that are probably not meant.
   private(set) var warnings: [Diagnostic] = []
 
   /// A binary file has thousands of faults of this kind; the first few say enough.
@@ -103,7 +103,7 @@ struct TextCheck {
   }
 }
 
-/// The scalar that begins with a byte above 0x7F and its length, or nil and the length of what to step over.
+/// The scalar that begins with a byte above 0x7F and its length, or nil and the number of bytes to skip.
 ///
 /// Follows table 3-7 of the Unicode Standard: no surrogates, nothing overlong, nothing above 10FFFF.
 private func decode(_ bytes: UnsafeBufferPointer<UInt8>, at offset: Int) -> (scalar: UInt32?, length: Int) {

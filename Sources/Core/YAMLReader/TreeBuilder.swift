@@ -4,9 +4,9 @@ import Basics
 struct TreeBuilder {
   /// The document's value, once it is complete.
   private(set) var root: Value?
-  /// Faults and warnings, in the order in which they were found.
+  /// Faults and warnings, in the order they were found.
   private(set) var diagnostics: [Diagnostic] = []
-  /// Where the nodes stand.
+  /// The ranges of the nodes.
   private(set) var ranges = NodeRanges()
 
   /// More are not read, and a hostile text could make as many as it has bytes.
@@ -21,7 +21,7 @@ struct TreeBuilder {
   private var nodes = 0
   private var hasDocument = false
   private var isFinished = false
-  /// Whether there were too many faults to go on.
+  /// Whether there were too many faults to continue.
   private var isFull = false
   /// Where an expression ends that YAML has cut, so that what it makes of the rest means nothing.
   private var tornUntil = 0
@@ -167,9 +167,9 @@ extension TreeBuilder {
     attach(value, isBlock ? ranges.scalars.last?.trimmed(in: source) ?? event.range : event.range, height: 0)
   }
 
-  /// Where a value that is not written stands: behind its colon or dash, or else behind its key.
+  /// The place of a value that is left out: after its colon or dash, or else after its key.
   ///
-  /// libyaml gives the place of what comes next where there is no colon, which is another value's.
+  /// Without a colon, libyaml gives the place of the next event, and that belongs to another value.
   private func rangeOfOmitted(_ range: Range<Int>) -> Range<Int> {
     let start = range.lowerBound
     guard let node = stack.last, start > 0, !":-?".utf8.contains(source.bytes[start - 1]) else { return range }
@@ -182,7 +182,7 @@ extension TreeBuilder {
     guard let properties = event.properties, let tag = properties.tag else {
       return isText ? string(event) : resolved(event)
     }
-    // What such a tag makes of its value isn't known; the value is.
+    // It isn't known how such a tag changes its value, so the value is read without it.
     if limits.isOfOthers, !tag.hasPrefix(coreTag) { return isText ? string(event) : resolved(event) }
     guard tag.hasPrefix(coreTag) else { return refuse(properties) }
     let kind = tag.dropFirst(coreTag.count)
@@ -224,7 +224,7 @@ extension TreeBuilder {
 
   private mutating func refuse(_ properties: NodeProperties) -> Value.Content {
     let bytes = source.bytes
-    // An anchor may stand before the tag.
+    // An anchor may precede the tag.
     let start = bytes[properties.start...].firstIndex(of: UInt8(ascii: "!")) ?? properties.start
     let end = bytes[start...].firstIndex(where: isBlankOrBreak) ?? bytes.count
     fail(
@@ -233,7 +233,7 @@ extension TreeBuilder {
     return .null
   }
 
-  /// Refuses a plain scalar that YAML has cut where its author meant it to go on.
+  /// Refuses a plain scalar that YAML has cut where its author meant it to continue.
   private mutating func checkPlain(_ event: ScalarEvent) {
     if limits.isOfOthers { return }
     if let cut = cuts.openExpression(in: event, isKey: isAwaitingKey) {
@@ -355,7 +355,7 @@ extension TreeBuilder {
     return false
   }
 
-  /// To write `{{ x }}`, of which the inner braces are given, as the expression that it was meant for.
+  /// Replaces `{{ x }}` with the expression that it was meant for; `inner` is the range of the inner braces.
   private func asExpression(_ inner: Range<Int>) -> [Suggestion] {
     let bytes = source.bytes
     guard inner.count > 2, bytes[inner.upperBound...].first == ASCII.closeBrace, !bytes[inner].contains(where: isBreak)
@@ -413,7 +413,7 @@ extension TreeBuilder {
     if let top = stack.indices.last, stack[top].isMap, case .awaited = stack[top].key { true } else { false }
   }
 
-  /// The column of the innermost list or map, from which a block scalar counts its indentation.
+  /// The column of the innermost list or map; a block scalar counts its indentation from there.
   private var parentIndentation: Int {
     guard let node = stack.last else { return -1 }
     return node.start - source.lineStart(before: node.start)

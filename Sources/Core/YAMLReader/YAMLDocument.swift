@@ -1,14 +1,14 @@
 package import Basics
 
-/// A YAML text that has been read: its value, and where everything in it stands.
+/// A YAML text that has been read: its value, and the ranges of all values and keys.
 package struct YAMLDocument: Sendable {
   /// The text.
   package let source: Source
-  /// The document's value, in which every value and key has its place.
+  /// The document's value; every value and key in it has its place.
   ///
-  /// What an alias stands for has the place of the anchored node.
+  /// A value from an alias has the place of the anchored node.
   package let root: Value
-  /// What can be read and is probably not meant: warnings only.
+  /// Warnings about readable parts that are probably not meant.
   package let diagnostics: [Diagnostic]
 
   let ranges: NodeRanges
@@ -20,7 +20,7 @@ package struct YAMLDocument: Sendable {
     self.ranges = ranges
   }
 
-  /// How the scalar at a place stands in the text, or nil if no scalar begins there.
+  /// The scalar at a place as it is written in the text, or nil if no scalar begins there.
   package func scalar(at place: Place) -> YAMLScalar? {
     place.offset.flatMap { ranges.scalar(at: $0) }.map { YAMLScalar(source: source, entry: $0) }
   }
@@ -39,19 +39,18 @@ package struct YAMLDocument: Sendable {
   /// Whether an offset is inside brackets or braces.
   func isInFlow(_ offset: Int) -> Bool { ranges.isInFlow(offset, in: source) }
 
-  /// Where a value stands, for a diagnostic.
+  /// The location of a value, for a diagnostic.
   package func location(of value: Value) -> Diagnostic.Location { Diagnostic.Location(source, range(of: value)) }
 }
 
-/// Where the nodes of a text begin and end, in the order in which they begin.
+/// The ranges of a text's nodes, in the order of their beginnings.
 ///
 /// A block map begins where its first key does, so scalars and containers are kept apart.
 struct NodeRanges: Sendable {
   struct Scalar {
     var start: UInt32
     var end: UInt32
-    /// The column of the innermost list or map around a block scalar, from which its indentation is counted; -1
-    /// outside of any.
+    /// The column of the innermost list or map around a block scalar, where its indentation begins; -1 outside of any.
     var parentIndentation: Int32
     var style: YAMLScalar.Style
 
@@ -81,7 +80,7 @@ struct NodeRanges: Sendable {
         parentIndentation: Int32(clamping: parentIndentation), style: style))
   }
 
-  /// Notes where a list or map begins, and gives the number under which its end is told.
+  /// Records where a list or map begins, and returns the number that is needed to set its end.
   mutating func open(at start: Int) -> Int {
     let start = UInt32(clamping: start)
     containers.append(Container(start: start, end: start))

@@ -4,13 +4,13 @@
 // YAML 1.1 only and checks nothing that needs a tree:
 //
 // 1. TextCheck looks at the bytes first: UTF-8, control characters, byte order marks, line separators that YAML 1.1
-//    takes for line breaks and YAML 1.2 does not. What passes it, libyaml decodes without fault.
+//    takes for line breaks and YAML 1.2 does not. libyaml decodes a text that passes without an error.
 // 2. EventStream wraps libyaml and turns its marks, which count code points, into byte offsets.
 // 3. TreeBuilder builds the value without recursion and enforces the limits on each event, so that a hostile text
 //    is refused before it costs time or memory. libyaml's time grows with the square of the depth, an alias costs
 //    nothing here but counts for all that it stands for.
 // 4. CoreSchema gives plain scalars their type by YAML 1.2, chapter 10.3.
-// 5. SyntaxFault says in people's words what libyaml stumbled over, and what to write instead.
+// 5. SyntaxFault explains libyaml's errors in plain words, and says what to write instead.
 //
 // Stricter than YAML, because a recipe is read by people: one document, keys that are strings, ints or bools and
 // never twice the same, no `<<`, no tags but the core ones, numbers within 64 bits (an int with a sign, a uint without).
@@ -21,17 +21,18 @@ package import Basics
 package struct YAMLLimits: Sendable {
   /// The bytes of the whole text.
   package var bytes: Int
-  /// How deeply lists and maps may stand in each other, aliases followed.
+  /// How deeply lists and maps may be nested, aliases followed.
   package var depth: Int
   /// Scalars, keys, lists and maps together, each alias counted as all that it stands for.
   package var nodes: Int
   /// The bytes of one scalar's value.
   package var scalarBytes: Int
-  /// Whether the text is a document of others, which one detail must not cost.
+  /// Whether the text is a document of other programs, which isn't refused for one detail.
   ///
-  /// All that isn't a fault of syntax or beyond a limit is a warning, and is read as most readers do. A number that neither 64 bits nor a double hold is the nearest
-  /// double, of a doubled key the last value counts, `<<` merges, tags beside the core ones are passed over, and what
-  /// isn't text or is half a surrogate pair is U+FFFD.
+  /// Only faults of syntax and exceeded limits are errors. All others are warnings, and are read as most readers do: a
+  /// number that neither 64 bits nor a double hold is the nearest double, a doubled key has its last value, `<<`
+  /// merges, tags other than the core ones are ignored, and a byte that isn't text or half a surrogate pair becomes
+  /// U+FFFD.
   package var isOfOthers: Bool
 
   /// Creates limits.
@@ -43,13 +44,13 @@ package struct YAMLLimits: Sendable {
     self.isOfOthers = isOfOthers
   }
 
-  /// What a recipe or a configuration may demand.
+  /// The limits for a recipe or a configuration.
   package static let recipe = YAMLLimits(bytes: 1 << 20, depth: 64, nodes: 100_000, scalarBytes: 256 << 10)
 }
 
 /// Reads YAML texts.
 package enum YAMLReader {
-  /// Reads one document, or throws every fault that can be told, warnings included, in the order of the text.
+  /// Reads one document, or throws every fault that was found, warnings included, in the order of the text.
   package static func read(_ source: Source, limits: YAMLLimits = .recipe) throws(Diagnostics) -> YAMLDocument {
     guard source.bytes.count <= limits.bytes else {
       let fault = "the file is \(source.bytes.count) bytes long, more than \(limits.bytes); split it"

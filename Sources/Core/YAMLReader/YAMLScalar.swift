@@ -1,6 +1,6 @@
 package import Basics
 
-/// How a scalar stands in a text, and where each part of its value comes from.
+/// How a scalar is written in a text, and where each part of its value comes from.
 package struct YAMLScalar: Sendable {
   /// How a scalar is written.
   package enum Style: UInt8, Sendable {
@@ -35,21 +35,21 @@ package struct YAMLScalar: Sendable {
   /// Whether a comment follows on the same line, which a `#` meant as text makes out of its tail.
   package var isFollowedByComment: Bool { style == .plain && source.comment(after: range.upperBound) != nil }
 
-  /// The byte offset in the text of what stands at a UTF-8 offset of the value.
+  /// The byte offset in the text of a UTF-8 offset of the value.
   ///
-  /// What an escape or a fold made belongs to where that begins. The value's end, and what lies beyond, is at the
-  /// closing quote or the end of the text. Takes time in proportion to the scalar.
+  /// A character made by an escape or a fold has the offset where that begins. The value's end, and any offset beyond
+  /// it, is at the closing quote or the end of the text. Takes time in proportion to the scalar.
   package func offset(ofValueOffset offset: Int) -> Int {
     let walk = walk(to: [max(0, offset)])
     return walk.found.first?.lowerBound ?? walk.end
   }
 
-  /// Where a part of the value stands.
+  /// The location of a part of the value.
   package func location(of valueRange: Range<Int>) -> Diagnostic.Location {
     locations(of: [valueRange]).first ?? Diagnostic.Location(source, range)
   }
 
-  /// Where parts of the value stand, found in one walk through the scalar.
+  /// The locations of parts of the value, found in one walk through the scalar.
   package func locations(of valueRanges: [Range<Int>]) -> [Diagnostic.Location] {
     let offsets = valueRanges.flatMap { [$0.lowerBound, $0.upperBound - 1] }.map { max(0, $0) }
     let targets = Set(offsets).sorted()
@@ -247,7 +247,7 @@ extension ScalarWalk {
     var offset = range.lowerBound + 1
     var indentation: Int?
     var (keepsFirst, keepsAll) = (true, false)
-    // libyaml takes a comment here that no blank stands before.
+    // libyaml accepts a comment here without a blank before it.
     indicators: while offset < range.upperBound {
       switch bytes[offset] {
       case ASCII.minus: keepsFirst = false

@@ -1,7 +1,7 @@
 import Basics
 
 // Fields and items. After an optional step the rest of the chain is optional too: a field of an empty optional is an
-// empty optional, and so is a field that what is in the optional does not have.
+// empty optional, and so is a field that the value inside the optional lacks.
 
 /// `operand.field`.
 final class SelectNode: Node {
@@ -41,7 +41,9 @@ private func noField(_ name: String, in map: ValueMap, _ range: Range<Int>) -> E
   return EvaluationError("there is no field `\(name)` here\(near)", at: range)
 }
 
-/// The field of a map, or nil if the map does not have it; a null in its place counts as absent where asked.
+/// The field of a map, or nil if the map lacks it.
+///
+/// If `isNullAbsent`, a null counts as absent.
 private func optionalField(
   _ key: Value, of value: Value, _ range: Range<Int>, isNullAbsent: Bool = false
 ) throws(EvaluationError) -> Value? {
@@ -243,7 +245,7 @@ final class MapNode: Node {
   }
 }
 
-/// Adds an entry to a map that an expression makes: keys are of four kinds and come once.
+/// Adds an entry to a map that an expression makes: keys have one of four kinds and are unique.
 func insert(
   _ key: Value, _ value: Value, into map: inout ValueMap, _ context: inout EvaluationContext, _ range: Range<Int>
 ) throws(EvaluationError) {

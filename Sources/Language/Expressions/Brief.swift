@@ -1,8 +1,10 @@
 package import Basics
 
 extension Value {
-  /// The value on one line, as JSON has it, and only as much of it as a message has room for; without the secrets in
-  /// its texts, of which the rest of one that is cut would be found no more.
+  /// The value as JSON on one line, shortened to the size of a message.
+  ///
+  /// Secrets in its texts are masked before they are shortened, because a secret that is cut would no longer be
+  /// recognised.
   package func brief(_ limit: Int = 160) -> String {
     var text = ""
     write(into: &text, limit, depth: 0)

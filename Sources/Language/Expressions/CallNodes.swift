@@ -2,14 +2,14 @@ import Basics
 
 /// A call of a declared function.
 ///
-/// If several forms are left because types are not known, the first is taken whose parameters are of the values' kinds.
+/// If several forms remain because types are unknown, the first whose parameters match the values' kinds is called.
 final class CallNode: Node {
   let range: Range<Int>
   let mark: Range<Int>
   let name: String
   let forms: [FunctionDeclaration]
   let arguments: [any Node]
-  /// Whether the checker vouches for the kinds of the arguments.
+  /// Whether the checker has verified the kinds of the arguments.
   let isExact: Bool
 
   init(
@@ -54,7 +54,7 @@ final class CallNode: Node {
 }
 
 extension FunctionDeclaration {
-  /// Whether the values are of the kinds of the parameters; of a list the first item tells.
+  /// Whether the values have the kinds of the parameters; only the first item of a list is checked.
   func takes(_ values: Arguments) -> Bool {
     guard accepts(count: values.count) else { return false }
     for index in 0..<values.count where !allParameters[min(index, allParameters.count - 1)].isKind(of: values[index]) {
@@ -65,7 +65,7 @@ extension FunctionDeclaration {
 }
 
 extension ValueType {
-  /// A value of each kind that values of the type may have; nil if that may be any.
+  /// An example value of each kind that the type allows; nil if it allows any kind.
   var examples: [Value]? {
     switch self {
     case .null: [.null]
@@ -88,7 +88,7 @@ extension ValueType {
     }
   }
 
-  /// Whether the value is of this type's kind; of a list the first item tells.
+  /// Whether the value has this type's kind; only the first item of a list is checked.
   func isKind(of value: Value) -> Bool {
     switch (self, value.content) {
     case (.dyn, _), (.parameter, _): true
@@ -104,7 +104,7 @@ extension ValueType {
   }
 }
 
-/// `optional.or(other)` and `optional.orValue(value)`: the argument is computed only if the optional is empty.
+/// `optional.or(other)` and `optional.orValue(value)`: the argument is evaluated only if the optional is empty.
 final class OptionalElseNode: Node {
   let range: Range<Int>
   let operand: any Node

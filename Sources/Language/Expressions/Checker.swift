@@ -1,25 +1,25 @@
 package import Basics
 
-/// Gives every part of an expression its type, finds all its faults, and builds the nodes that run it, in one walk.
+/// Infers the type of every part of an expression, finds all faults, and builds the nodes that run it, in one walk.
 ///
-/// What may be absent is tracked as facts: paths known to be present where the walk is. `has(a.b)` adds one for what is
-/// evaluated only if it holds: the rest of an `&&`, the branch of a `?:`, the value of a filtered loop; its negation
-/// does for the rest of an `||` and the other branch. A list filtered by `has(x.f)` has items whose `f` is present,
-/// which their type then says, so that it holds wherever the list goes.
+/// Presence is tracked as facts: the paths known to be present at the part being checked. `has(a.b)` adds a fact for
+/// the parts that are evaluated only if it is true: the rest of an `&&`, the branch of a `?:`, the value of a filtered
+/// loop. Its negation adds the fact for the rest of an `||` and the other branch. Items of a list that is filtered by
+/// `has(x.f)` have a type with `f` present, so the fact stays with the list wherever it is used.
 ///
-/// A secret taints: what an operation makes of one is secret too, a comparison's result and a size included, since
-/// they would give it away bit by bit. The presence of a field that holds a secret is none.
+/// A value computed from a secret is secret too, including the result of a comparison and a size, since they would
+/// reveal the secret bit by bit. The presence of a field that holds a secret isn't secret.
 ///
-/// Where something is wrong the part gets the type `dyn`, so that one mistake is not reported twice.
+/// A faulty part gets the type `dyn`, so that one mistake isn't reported twice.
 struct Checker {
   struct Result {
     var node: any Node
     var type: ValueType
     var whenTrue: Facts = []
     var whenFalse: Facts = []
-    /// Of an optional, whether only data can make it empty, as that of an item of a list.
+    /// Whether only data can make an optional empty, for example an item of a list.
     var isLookup = false
-    /// Of a list that is written out, the types of its items.
+    /// The types of the items of a list literal.
     var items: [ValueType]?
 
     init(_ node: any Node, _ type: ValueType) {
@@ -42,13 +42,13 @@ struct Checker {
   let scope: ExpressionScope
   var inference: Inference
   var faults: [ExpressionFault] = []
-  /// The part that was last faulted because it may be absent.
+  /// The part that was last reported because it may be absent.
   var absent: Range<Int>?
-  /// The longest chain of fields and items around what is being checked: `a.b[0].c` around `a.b`.
+  /// The longest chain of fields and items around the part being checked: `a.b[0].c` around `a.b`.
   var chain: Range<Int>?
-  /// Whether this checks what another checker suggests, and has nothing to suggest itself.
+  /// Whether this checks a suggestion of another checker, and makes no suggestions itself.
   var isTrial = false
-  /// What takes down the parts as they are checked, for editors.
+  /// Records the parts as they are checked, for editors.
   var inspector: Inspector?
   var locals: [Local] = []
   var facts: Facts
@@ -67,7 +67,7 @@ struct Checker {
     slotCount = scope.slotCount
   }
 
-  /// The whole expression, with the type that it has as far as the faults leave no doubt of it.
+  /// The compiled expression, with its type unless the faults leave that in doubt.
   mutating func program(
     _ syntax: Syntax, expecting: ValueType?, takesOptional: Bool = true, leavesOutAbsent: Bool = false
   ) -> (CompiledExpression, ValueType?) {
@@ -101,7 +101,7 @@ struct Checker {
     faults.append(ExpressionFault(message, at: range))
   }
 
-  /// Records a fault, or leaves it to the run where nothing is checked.
+  /// Records a fault, or leaves the error to evaluation where nothing is checked.
   mutating func faulty(_ message: MessageText, _ range: Range<Int>, type: ValueType = .dyn) -> Result {
     if isChecked { fault(message, range) }
     return Result(FailureNode(message.text, range), type)
@@ -143,7 +143,8 @@ struct Checker {
 
   /// Checks a part.
   ///
-  /// As an operand, of which only a field is read, it is not taken as a whole.
+  /// As an operand, the part belongs to the chain around it: only a field or item of it is read, not the part as a
+  /// whole.
   mutating func check(_ syntax: Syntax, asOperand: Bool = false) -> Result {
     let outer = chain
     if !asOperand { chain = syntax.range }
@@ -192,7 +193,7 @@ struct Checker {
     }
   }
 
-  /// The node with a guard against what is not known yet, where that may be met.
+  /// The node with a guard against an unknown value, in a scope that may have unknowns.
   func known(_ node: any Node, _ extent: KnownNode.Extent = .itself) -> any Node {
     scope.mayMeetUnknowns && !(node is LiteralNode) ? KnownNode(node, extent) : node
   }
@@ -205,14 +206,14 @@ struct Checker {
     return local
   }
 
-  /// Takes the secret off a type, and tells whether there was one.
+  /// The type without its secrets, and whether it had any.
   func disclosed(_ type: ValueType) -> (type: ValueType, isSecret: Bool) {
     guard scope.hasSecrets else { return (type, false) }
     let applied = inference.applied(type)
     return applied.holdsSecret ? (applied.disclosed, true) : (type, false)
   }
 
-  /// Takes the outermost secret off a type.
+  /// The type without its outermost secrets, and whether it had any.
   func unsealed(_ type: ValueType) -> (type: ValueType, isSecret: Bool) {
     var type = inference.resolved(type)
     var isSecret = false
@@ -231,9 +232,9 @@ struct Checker {
     return result
   }
 
-  /// Wants a bool, and says how to get one.
+  /// Requires a bool, and suggests how to get one.
   ///
-  /// - Parameter isSide: Whether it is a side of `&&` or `||`, with which other languages give one of their sides.
+  /// - Parameter isSide: Whether it is a side of `&&` or `||`. In other languages these return one of their sides.
   mutating func expectBool(_ result: Result, _ syntax: Syntax, _ place: String, isSide: Bool = false) -> Bool {
     let (type, isSecret) = unsealed(result.type)
     switch type {
@@ -276,8 +277,9 @@ struct Checker {
     let saved = facts
     var nodes: [any Node] = []
     var isSecret = false
-    // What all operands establish together, and what whichever of them decides the chain does. An operand that fails
-    // may stand before the deciding one, so that nothing before that is established with it.
+    // `kept` holds the facts that all operands establish together; `decided` holds the facts that are true whichever
+    // operand decides the chain. An operand that fails may come before the deciding one, so the operands before it
+    // establish nothing.
     var kept: Facts = []
     var decided: Facts?
     for operand in operands {
@@ -349,7 +351,7 @@ struct Checker {
     return result
   }
 
-  /// The type in an optional, which an element or entry with `?` must be.
+  /// The type inside an optional; an element or entry with `?` must be one.
   private mutating func wrapped(_ result: Result, _ syntax: Syntax) -> ValueType {
     let type = inference.resolved(result.type)
     if case .optional(let wrapped) = type { return wrapped }
@@ -392,7 +394,7 @@ struct Checker {
     return Result(node, bounded(.map(keyType ?? inference.variable(), valueType ?? inference.variable()), syntax))
   }
 
-  /// Refuses a type that would take forever to walk.
+  /// Rejects a type that is too large to process.
   private mutating func bounded(_ type: ValueType, _ syntax: Syntax) -> ValueType {
     guard isSound, type.isTooLarge else { return type }
     fault("this has too many parts; make it in several steps", syntax.range)
@@ -441,7 +443,7 @@ struct Checker {
 }
 
 extension ValueType {
-  /// The type of what an optional holds; nil for any other type.
+  /// The type of the value inside an optional; nil for any other type.
   package var heldIfPresent: ValueType? {
     switch self {
     case .optional(let held): held
@@ -452,7 +454,7 @@ extension ValueType {
 }
 
 extension Value {
-  /// The type of a value that holds no others; dyn for one that does.
+  /// The type of a value that contains no other values; dyn for a list or map.
   package var scalarType: ValueType {
     switch content {
     case .bool: .bool

@@ -16,7 +16,7 @@ extension Checker {
   /// The innermost variable of a loop or binding that has the name.
   func local(_ name: String) -> Local? { locals.last { $0.name.hasSameScalars(as: name) } }
 
-  /// The declared variable that a name stands for.
+  /// The declared variable that a name refers to.
   private func declared(_ name: String, isRooted: Bool) -> (name: String, slot: Int)? {
     if scope.container.isEmpty || isRooted { return scope.slot(of: name).map { (name, $0) } }
     for candidate in scope.candidates(name) {
@@ -78,7 +78,7 @@ extension Checker {
     return "there is no variable `\(name)`; a text needs quotes: '\(name)'\(list)"
   }
 
-  /// The dotted name that a chain of selections spells, unless it starts at a local variable.
+  /// The dotted name that a chain of selections forms, unless it starts at a local variable.
   func qualifiedName(_ syntax: Syntax) -> (name: String, isRooted: Bool)? {
     switch syntax.kind {
     case .name(let name, let isRooted): return !isRooted && local(name) != nil ? nil : (name, isRooted)
@@ -114,7 +114,7 @@ extension Checker {
     return path
   }
 
-  /// The type of what a part reads, with the fields present in it that are known to be.
+  /// The type of the value that a part reads, with the fields that the facts say are present.
   func narrowed(_ type: ValueType, _ syntax: Syntax) -> ValueType {
     guard !facts.isEmpty, let path = path(syntax) else { return type }
     return having(facts, at: path, type)
@@ -137,11 +137,11 @@ extension Checker {
     return type
   }
 
-  /// Records that a declared variable is read, and which of its fields, as far as they are constant.
+  /// Records that a declared variable is read, and which of its fields, as far as their names are constant.
   private mutating func refer(_ syntax: Syntax, _ last: (name: String, mark: Range<Int>)? = nil) {
     var part = syntax
     var path = path(part)
-    // What is read at a computed index is all that it may be.
+    // An item at a computed index may be any item, so the whole list or map is recorded.
     while path == nil {
       switch part.kind {
       case .select(let operand, _, isOptional: false), .index(let operand, _, isOptional: false): part = operand
@@ -162,7 +162,7 @@ extension Checker {
     references.append(reference)
   }
 
-  /// Whether what a chain of names leads to in a value of the type may hold a secret.
+  /// Whether the value at the end of a chain of names in a value of the type may hold a secret.
   private static func holdsSecret(_ type: ValueType, at names: ArraySlice<String>) -> Bool {
     guard type.holdsSecret, let name = names.first else { return type.holdsSecret }
     switch type {
@@ -189,12 +189,12 @@ extension Checker {
       ? OptionalSelectNode(base.node, name, isNullAbsent: found.isNullAbsent, syntax.range, mark: syntax.mark)
       : SelectNode(base.node, name, syntax.range, mark: syntax.mark)
     var result = accessed(node, found, base, isOptional: isOptional, syntax, asOperand: asOperand)
-    // Of an object it is known which fields it has.
+    // An object's type already says which fields it has.
     if case .map = inference.resolved(type) { result = folded(result, of: [base.node]) }
     return sealed(result, if: isSecret || hasSecretKeys(type))
   }
 
-  /// Whether what is found in a value tells of the keys of a map that are secret.
+  /// Whether the presence of a key reveals secret keys of a map.
   private func hasSecretKeys(_ type: ValueType) -> Bool {
     switch type {
     case .map(let key, _): inference.holdsSecret(key)
@@ -203,7 +203,7 @@ extension Checker {
     }
   }
 
-  /// A variable or type with dots in its name, which wins over the selection of a field.
+  /// A variable or type with dots in its name, which takes precedence over the selection of a field.
   private mutating func checkQualified(_ syntax: Syntax, asOperand: Bool) -> Result? {
     guard scope.hasQualifiedNames || !scope.container.isEmpty || isGoogle(syntax) else { return nil }
     guard let (name, isRooted) = qualifiedName(syntax) else { return nil }
@@ -221,14 +221,16 @@ extension Checker {
     return true
   }
 
-  /// What a field or an item is.
+  /// The type of a field or item, and when it may be absent.
   private struct Found {
     var type: ValueType
     /// Whether a null in its place counts as absent.
     var isNullAbsent = false
-    /// Whether it is read from what is in an optional, however many are around it, so that it is in one too.
+    /// Whether it is read from a value inside an optional, or several nested ones, so that the result is optional too.
     var isInOptional = false
-    /// Whether only data can decide that it is not there; which secrets there are is known before a run starts.
+    /// Whether only data can make it absent.
+    ///
+    /// Which secrets exist, by contrast, is known before a run starts.
     var isLookup = true
   }
 
@@ -245,7 +247,9 @@ extension Checker {
     return Result(node, asOperand ? found.type : narrowed(found.type, syntax))
   }
 
-  /// The type of a field, with what is wrong about reading it.
+  /// The type of a field.
+  ///
+  /// Reports a fault if the field can't be read.
   private mutating func field(_ name: String, of type: ValueType, _ syntax: Syntax, isRead: Bool) -> Found {
     switch inference.resolved(type) {
     case .dyn, .parameter: return Found(type: .dyn)
@@ -276,7 +280,7 @@ extension Checker {
     }
   }
 
-  /// Faults what may be absent, but once in a chain: what is read from it is not there either.
+  /// Reports a part that may be absent, but only once in a chain: fields of an absent value are absent too.
   private mutating func requirePresence(_ name: String, _ syntax: Syntax, _ mark: Range<Int>) {
     guard !isPresent(syntax) else { return }
     let isFollowing =
@@ -291,7 +295,7 @@ extension Checker {
 
   // MARK: Optionals
 
-  /// The path that is present where the optional that a part gives holds a value: `a.b` of `a.?b`.
+  /// The path that is present if the optional has a value: `a.b` for `a.?b`.
   private func heldPath(_ syntax: Syntax) -> Path? {
     guard let found = pathThroughOptionals(syntax) else { return nil }
     var path = found.path
@@ -299,7 +303,7 @@ extension Checker {
     return path
   }
 
-  /// The path that a part reads, also where steps of it are optional, and whether any is.
+  /// The path that a part reads, including optional steps, and whether it has any.
   private func pathThroughOptionals(_ syntax: Syntax) -> (path: Path, isOptional: Bool)? {
     let operand: Syntax
     let isOptional: Bool
@@ -321,7 +325,7 @@ extension Checker {
     return (path, isOptional || before.isOptional)
   }
 
-  /// What is known to be present where the optional that a part gives holds a value.
+  /// The facts that are true if an optional has a value.
   func factsWhereHeld(_ syntax: Syntax) -> Facts {
     guard let path = heldPath(syntax) else { return [] }
     var facts: Facts = []
@@ -331,7 +335,7 @@ extension Checker {
     return facts
   }
 
-  /// Faults `value()` of an optional that is empty for what the recipe itself tells, unless that was asked before.
+  /// Reports `value()` of an optional that the recipe itself can leave empty, unless its presence was checked before.
   mutating func requireValue(of optional: Result, _ receiver: Syntax, in syntax: Syntax) {
     guard isSound, !optional.isLookup, !(optional.node is LiteralNode) else { return }
     let path = heldPath(receiver)
@@ -344,7 +348,7 @@ extension Checker {
         + suggestion("\(text).orValue(…)", for: syntax, ", or write"), receiver.range)
   }
 
-  /// - Parameter mark: Where the name of the field stands, as a text if no selection is given.
+  /// - Parameter mark: Where the field's name is written; as a quoted text if `syntax` is nil.
   private func unknownField(
     _ name: String, in object: ObjectType, _ mark: Range<Int>, _ syntax: Syntax? = nil
   ) -> MessageText {
@@ -386,7 +390,9 @@ extension Checker {
       + other(for: source(operand) + ".?" + name, syntax)
   }
 
-  /// How to read the chain that something belongs to which may be absent, read as `start` gives it.
+  /// Suggests how to read the whole chain around a part that may be absent.
+  ///
+  /// `start` is that part's optional form, such as `a.?b`.
   private func other(for start: String, _ syntax: Syntax) -> MessageText {
     let chain = chain ?? syntax.range
     let rest = chain.upperBound > syntax.range.upperBound ? syntax.range.upperBound..<chain.upperBound : nil
@@ -399,19 +405,21 @@ extension Checker {
     return suggestion(isUnwrapped || isAsked ? optional : "\(optional).orValue(…)", for: chain, ", or write")
   }
 
-  /// Whether an index counts from the start for sure; from the end, as in other languages, none does.
+  /// Whether an index certainly counts from the start.
+  ///
+  /// In other languages, a negative one counts from the end.
   private func isFromStart(_ index: Syntax) -> Bool {
     guard case .literal(let value) = index.kind, let position = value.int else { return false }
     return position >= 0
   }
 
-  /// The number that a text is.
+  /// The number in a string literal.
   private func wholeNumber(_ syntax: Syntax) -> Int? {
     guard case .literal(let value) = syntax.kind else { return nil }
     return value.string.flatMap { Int($0) }
   }
 
-  /// The methods that read the parts of a timestamp or duration, by what other languages call these.
+  /// The methods that read the parts of a timestamp or duration, by their names in other languages.
   private static let parts = [
     "year": "getFullYear", "month": "getMonth", "day": "getDate", "date": "getDate", "weekday": "getDayOfWeek",
     "dayOfWeek": "getDayOfWeek", "dayOfYear": "getDayOfYear", "hour": "getHours", "hours": "getHours",
@@ -496,7 +504,7 @@ extension Checker {
       if !inference.accepts(.int, key) {
         let hint: MessageText =
           switch key {
-          // The decimals are lost.
+          // The conversion loses the decimals.
           case .double: suggestion("int(\(source(index)))", for: index).tentative
           case .uint: suggestion("int(\(source(index)))", for: index, isCertain: true)
           case .string where wholeNumber(index) != nil:

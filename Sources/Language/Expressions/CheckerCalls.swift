@@ -1,6 +1,6 @@
 import Basics
 
-// Functions and methods: which form fits, and what to write if none does.
+// Functions and methods: finding the form that fits, and suggestions if none does.
 
 extension Checker {
   mutating func checkCall(_ name: String, isRooted: Bool, _ arguments: [Syntax], _ syntax: Syntax) -> Result {
@@ -37,7 +37,7 @@ extension Checker {
     return resolve(name, scope.functions.methods(named: name), receiver: receiver, arguments, syntax)
   }
 
-  /// The namespace whose name, for that of a variable that does not exist, is misspelt.
+  /// The namespace that is probably meant by a name that isn't a variable's.
   private func namespace(meantBy name: String) -> String? {
     guard isChecked, !locals.contains(where: { $0.name.hasSameScalars(as: name) }), scope.slot(of: name) == nil,
       Checker.typeNames[name] == nil, name.nearest(among: locals.map(\.name) + scope.names) == nil
@@ -127,17 +127,17 @@ extension Checker {
     return sealed(call, if: isSecret)
   }
 
-  /// The nodes of a call's arguments, with guards against what is not known yet.
+  /// The nodes of a call's arguments, with guards against unknown values.
   private func handed(_ results: [Result], to name: String) -> [any Node] {
     switch name {
-    // What these hand on is read with a guard of its own.
+    // These functions pass a value through, and its reader has its own guard.
     case "or", "orValue", "dyn": results.map(\.node)
     case "size": results.map { known($0.node, .keys) }
     default: results.map { known($0.node, .whole) }
     }
   }
 
-  /// The forms that take arguments of these types, and the type of what they give.
+  /// The forms that accept arguments of these types, and the type of their result.
   private mutating func fitting(
     _ forms: [FunctionDeclaration], _ types: [ValueType]
   ) -> (forms: [FunctionDeclaration], result: ValueType?) {
@@ -153,14 +153,14 @@ extension Checker {
     return (fitting, result)
   }
 
-  /// The type of what two forms give of which only the run knows the one that is meant.
+  /// The type of a call's result if only evaluation can decide between two forms.
   private mutating func common(_ one: ValueType, _ other: ValueType) -> ValueType {
     if one == other { return one }
     guard isSound, let joined = inference.join(one, other), joined.mixedParts == nil else { return .dyn }
     return joined
   }
 
-  /// The constants, with each of those between which a `?:` chooses.
+  /// The constants in rows, one for each choice of a `?:` between literals.
   private func choices(_ constants: [Value?], _ results: [Result]) -> [[Value?]] {
     var rows = [constants]
     for index in constants.indices where constants[index] == nil {
@@ -176,14 +176,15 @@ extension Checker {
     return rows
   }
 
-  /// The constants, and for a list that is not constant such with items of the kinds that it may have, so that what a
-  /// format wants is compared with all that it may be given.
+  /// The constants, with example items in the place of a list that isn't constant: items of each kind that the list may
+  /// have, so that a format is checked against all of them.
   private func examples(_ constants: [Value?], _ results: [Result], _ types: [ValueType]) -> [[Value?]] {
     guard let index = types.lastIndex(where: { if case .list = $0 { true } else { false } }), constants[index] == nil,
       case .list(let element) = types[index]
     else { return [constants] }
     var choices: [[Value]] = []
-    // Of a list that is not written out the number of items is for the run to see; there are as many as are asked for.
+    // The length of a list that isn't a literal is known only at evaluation. There are enough items here for any
+    // format, because it can't ask for more than it has bytes.
     let asked = constants.compactMap { $0?.string?.utf8.count }.max() ?? 0
     for type in results[index].items ?? Array(repeating: element, count: min(asked, 1000)) {
       guard let values = inference.finished(type).disclosed.examples else { return [constants] }
@@ -210,7 +211,7 @@ extension Checker {
     return CallNode(name, fitting, nodes, isExact: isExact, syntax.range, mark: syntax.mark)
   }
 
-  /// A call of a form that is passed the zone of the scope.
+  /// A call of a form, with the scope's zone as its last argument.
   private func call(of zoned: FunctionDeclaration, _ nodes: [any Node], _ syntax: Syntax) -> any Node {
     let zone = LiteralNode(.string(scope.zone), syntax.range)
     return CallNode(zoned.name, [zoned], nodes + [zone], isExact: true, syntax.range, mark: syntax.mark)
@@ -247,7 +248,7 @@ extension Checker {
     return !isSound && result.mixedParts != nil ? .dyn : result
   }
 
-  /// Makes doubles of int literals among arguments that no form takes as they are; false if none takes them then.
+  /// Converts int literals to doubles among arguments that no form accepts; false if no form accepts them then either.
   private mutating func widen(
     _ results: inout [Result], _ types: inout [ValueType], _ parts: [Syntax], to forms: [FunctionDeclaration]
   ) -> Bool {
@@ -272,7 +273,7 @@ extension Checker {
     return false
   }
 
-  /// The type that all forms give, so that what is around a wrong call is checked too.
+  /// The type that all forms return, so that the expression around a wrong call is checked too.
   private func commonResult(_ forms: [FunctionDeclaration]) -> ValueType {
     guard let first = forms.first, !first.isGeneric, forms.allSatisfy({ $0.result == first.result }) else {
       return .dyn
@@ -296,7 +297,7 @@ extension Checker {
       return "contains() belongs to texts"
         + suggestion("\(enclosed(parts[1])) in \(enclosed(parts[0]))", for: syntax, isCertain: true)
     }
-    // The form that takes all but one argument shows which one is meant.
+    // A form that accepts all arguments but one is probably the one that is meant.
     var wanted: [Int: [ValueType]] = [:]
     for form in ofCount {
       let parameters = inference.instantiate(form.allParameters)
@@ -337,7 +338,7 @@ extension Checker {
     return "\(words.joined(separator: ", ")) or \(last)"
   }
 
-  /// How to make what is given what is wanted.
+  /// Suggests how to convert an argument to the wanted type.
   func argumentHint(_ wanted: ValueType, _ given: ValueType, _ syntax: Syntax, in whole: Syntax) -> MessageText {
     let text = source(syntax)
     let isLiteral = if case .literal = syntax.kind { true } else { false }
@@ -351,10 +352,10 @@ extension Checker {
       if case .literal(let value) = syntax.kind, let number = value.int {
         return suggest("\(number).0", isCertain: true)
       }
-      // A quotient of ints has lost its decimals before.
+      // A division of ints has already lost the decimals.
       return suggest("double(\(text))", isCertain: !isOperation(syntax))
     case (.double, .uint): return suggest("double(\(text))", isCertain: !isOperation(syntax))
-    // Not each text is a number, and decimals would be lost.
+    // A string may not be a number, and decimals would be lost.
     case (.double, .string), (.int, .double), (.int, .string):
       return suggest("\(inference.finished(wanted))(\(text))")
     case (.uint, .int):
@@ -366,10 +367,10 @@ extension Checker {
     case (.string, .int), (.string, .uint), (.string, .double), (.string, .bool), (.string, .timestamp),
       (.string, .duration), (.string, .bytes):
       return suggest("string(\(text))", isCertain: true)
-    // A text, such as a date, need not be one of a time.
+    // A string, such as a date, may not be a timestamp.
     case (.timestamp, .string): return suggest(timestamp(syntax), isCertain: isLiteral && !isDate(syntax))
     case (.duration, .string): return suggest("duration(\(text))", isCertain: isLiteral)
-    // With the text of `format`, which may be written as in another language.
+    // This isn't certain: the text of `format` may be written as in another language.
     case (.list(.dyn), let given) where given != .dyn: return suggest("[\(text)]", "; a list of one is")
     case (.list(let element), let given) where inference.finished(element) == inference.finished(given):
       return suggest("[\(text)]", "; a list of one is")
@@ -379,7 +380,7 @@ extension Checker {
     }
   }
 
-  /// What other languages call it.
+  /// Functions by their names in other languages.
   private static let otherNames: [String: String] = [
     "length": "size", "len": "size", "count": "size", "str": "string", "toString": "string", "float": "double",
     "number": "double", "parseInt": "int", "parseFloat": "double", "includes": "contains", "has_value": "hasValue",
@@ -391,7 +392,7 @@ extension Checker {
     "date": "timestamp", "datetime": "timestamp", "abs": "math.abs", "floor": "math.floor", "ceil": "math.ceil",
     "sqrt": "math.sqrt",
   ]
-  /// Those of them that do the same for every value.
+  /// The names above whose CEL function does the same with every value.
   private static let sameFunctions: Set<String> = [
     "length", "len", "count", "str", "toString", "has_value", "indexof", "strip", "sum", "mean", "avg",
     "average", "median", "min", "max", "default", "abs", "floor", "ceil", "sqrt",
@@ -442,7 +443,7 @@ extension Checker {
     if !scope.functions.methods(named: name).isEmpty, let first = arguments.first {
       let rest = arguments.dropFirst().map { source($0) }.joined(separator: ", ")
       return "\(name)() is a method"
-        // In which order the arguments are meant is known of one only.
+        // The order of the arguments is certain only if there is one.
         + suggestion("\(enclosed(first)).\(name)(\(rest))", for: syntax, isCertain: arguments.count == 1)
     }
     let none: MessageText = "there is no function `\(name)`"
@@ -468,14 +469,14 @@ extension Checker {
     return "there is no function `\(name)`\(near)"
   }
 
-  /// A suggestion, or where there is none the name of what was probably meant.
+  /// The suggestion, or if there is none, the name that was probably meant.
   private func orGuess(_ name: String, _ suggestion: MessageText) -> MessageText {
     suggestion.isEmpty ? "; did you mean `\(name)`?" : suggestion
   }
 
-  // MARK: What the place wants
+  // MARK: Expected types
 
-  /// Checks the result against the type that the place of the expression wants.
+  /// Checks the result against the type that the place of the expression expects.
   mutating func expect(_ wanted: ValueType, _ result: inout Result, _ syntax: Syntax) {
     let given = inference.resolved(result.type)
     if case .choice(let options) = wanted, let literals = alternatives(result.node),
@@ -510,7 +511,8 @@ extension Checker {
     fault(message, syntax.range)
   }
 
-  /// The constants of which one is the value, as those of `flag ? 'a' : 'b'`; nil if not all are written out.
+  /// The literals that a node may return, such as `'a'` and `'b'` for `flag ? 'a' : 'b'`; nil if it may return anything
+  /// else.
   private func alternatives(_ node: any Node) -> [LiteralNode]? {
     if let literal = node as? LiteralNode { return [literal] }
     guard let choice = node as? ConditionalNode, let first = alternatives(choice.first),
@@ -519,7 +521,7 @@ extension Checker {
     return first + second
   }
 
-  /// Which field makes one object not the other.
+  /// Explains which field keeps an object from having the wanted type.
   private mutating func objectMessage(_ wanted: ObjectType, _ given: ObjectType) -> MessageText? {
     for field in given.fields where wanted[field.name] == nil {
       let near = field.name.nearest(among: wanted.fields.map(\.name)).map { "; did you mean `\($0)`?" } ?? ""

@@ -51,7 +51,7 @@ extension Checker {
     return sealed(Result(node, isChecked ? result : .dyn), if: isTainted)
   }
 
-  /// The types of the keys, or of the indexes, and of the items that a loop goes through.
+  /// The types of the keys or indexes, and of the items, that a loop iterates over.
   private mutating func elements(of type: ValueType, _ loop: Syntax.Loop) -> (key: ValueType, item: ValueType) {
     let name = loop.kind.rawValue
     switch type {

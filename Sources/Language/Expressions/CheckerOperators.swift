@@ -1,6 +1,6 @@
 import Basics
 
-// Operators, and what to write where they do not fit.
+// Operators, and suggestions for operands that don't fit.
 
 extension Checker {
   mutating func checkNegate(_ operand: Syntax, _ syntax: Syntax) -> Result {
@@ -47,7 +47,7 @@ extension Checker {
 
   typealias Operand = (node: any Node, syntax: Syntax, type: ValueType)
 
-  /// The type without what plain CEL sees through.
+  /// The type as plain CEL treats it, without wrappers, choices and type parameters.
   private func plain(_ type: ValueType) -> ValueType {
     switch type {
     case .wrapper(let wrapped) where !isSound: inference.resolved(wrapped)
@@ -99,7 +99,7 @@ extension Checker {
     return Result(node, isChecked ? type : .dyn)
   }
 
-  /// What the author probably wanted, so that what is around is checked too.
+  /// The type that the author probably wanted, so that the expression around it is checked too.
   private func likelyType(_ types: (ValueType, ValueType)) -> ValueType {
     switch types {
     case (.double, .int), (.int, .double), (.double, .uint), (.uint, .double): .double
@@ -120,7 +120,7 @@ extension Checker {
         if case .int = type { return source(syntax) }
         return "int(\(source(syntax)))"
       }
-      // The decimals are lost.
+      // The conversion loses the decimals.
       let fix = suggestion("\(whole(types.0, left.syntax)) % \(whole(types.1, right.syntax))", for: syntax)
       return "`%` takes ints\(fix)"
     case (.remainder, .string, _):
@@ -154,7 +154,8 @@ extension Checker {
     return head + unwrapped(left, right, types, in: syntax)
   }
 
-  /// Where one of two operands is an optional, how to read it with the other; else what tells their types apart.
+  /// Suggests how to read an optional together with the other operand; if neither or both are optional, explains how
+  /// the types differ.
   private func unwrapped(
     _ left: Operand, _ right: Operand, _ types: (ValueType, ValueType), in syntax: Syntax
   ) -> MessageText {
@@ -166,20 +167,20 @@ extension Checker {
     }
   }
 
-  /// Whether a text begins as a length of time does.
+  /// Whether a string literal begins like a duration.
   private func isLength(_ syntax: Syntax) -> Bool {
     guard case .literal(let value) = syntax.kind, let first = value.string?.utf8.first else { return false }
     return ASCII.digits.contains(first)
   }
 
-  /// How to convert one of two values so that they fit, as a clause that begins with a semicolon; empty if no
-  /// conversion would do.
+  /// A clause that suggests how to convert one of two values so that they fit, beginning with a semicolon; empty if no
+  /// conversion works.
   func conversionHint(
     _ leftType: ValueType, _ left: Syntax, _ rightType: ValueType, _ right: Syntax, in syntax: Syntax,
     joinedBy symbol: BinaryOperator? = nil
   ) -> MessageText {
     func rewrite(_ one: String, _ other: String) -> MessageText {
-      // A quotient of ints has lost its decimals before it is a double.
+      // A division of ints has lost the decimals before its result becomes a double.
       let isCertain = one == source(left) ? !isOperation(right) : !isOperation(left)
       if let symbol { return suggestion("\(one) \(symbol.rawValue) \(other)", for: syntax, isCertain: isCertain) }
       return one == source(left)
@@ -209,7 +210,7 @@ extension Checker {
       if case .literal = right.kind { return rewrite(source(left), converted(right, to: "uint")) }
       return rewrite(converted(left, to: "int"), source(right))
     case (.string, .int), (.string, .uint), (.string, .double), (.string, .bool):
-      // A text that is compared with a number is more likely to be a number that was read as a text.
+      // A string that is compared with a number is probably a number that was read as a string.
       if symbol == .add || symbol == nil {
         return rewrite(source(left), converted(right, to: "string"))
           .tentative(if: symbol == nil || !isSurelyText(left))
@@ -225,7 +226,7 @@ extension Checker {
     }
   }
 
-  /// Whether a part is, or is joined with, a text that can't be meant as a number or a date.
+  /// Whether a part is a string that can't be meant as a number or a date, or is joined with one.
   private func isSurelyText(_ syntax: Syntax) -> Bool {
     switch syntax.kind {
     case .literal(let value): value.string.map { $0.unicodeScalars.contains { $0.properties.isAlphabetic } } ?? false
@@ -239,7 +240,7 @@ extension Checker {
     _ symbol: BinaryOperator?
   ) -> MessageText {
     guard let symbol else { return "" }
-    // No reading of a text fails that is compared with another.
+    // A comparison of two strings never fails.
     if symbol == .equal || symbol == .notEqual, isLiteralNumber(other) {
       return suggestion(
         isLeft
@@ -252,7 +253,7 @@ extension Checker {
       guard Double(string) != nil || string == "true" || string == "false" else { return "" }
       (read, isRead) = (string, false)
     }
-    // A text need not be a number, nor one without decimals.
+    // The string may not be a number, or may have decimals.
     return suggestion(
       isLeft ? "\(read) \(symbol.rawValue) \(other)" : "\(other) \(symbol.rawValue) \(read)", for: syntax,
       isCertain: !isRead)
@@ -294,7 +295,7 @@ extension Checker {
     func suggest(_ one: String, _ other: String, isCertain: Bool) -> MessageText {
       head + suggestion("\(one) \(symbol.rawValue) \(other)", for: syntax, isCertain: isCertain)
     }
-    // Of a text that isn't written out only its author knows how it is written.
+    // Only the author knows the format of a string that isn't a literal.
     func isTime(_ operand: Operand) -> Bool {
       if case .literal = operand.syntax.kind { !isDate(operand.syntax) } else { false }
     }
@@ -322,7 +323,8 @@ extension Checker {
     }
   }
 
-  /// In which field two types differ that messages show alike, as a clause that begins with a semicolon; else empty.
+  /// A clause that names the field in which two types differ that look alike in messages, beginning with a semicolon;
+  /// empty if they don't.
   func difference(_ one: ValueType, _ other: ValueType) -> MessageText {
     let types = (inference.finished(one), inference.finished(other))
     guard show(types.0) == show(types.1), let (path, left, right) = difference(types, at: "") else { return "" }
@@ -351,13 +353,15 @@ extension Checker {
     }
   }
 
-  /// The timestamp that a text is meant for; of a date alone its first second.
+  /// The timestamp that a string is meant as; for a date alone, its first second.
   func timestamp(_ syntax: Syntax) -> String {
     if isDate(syntax), case .literal(let value) = syntax.kind { return "timestamp('\(value.string ?? "")T00:00:00Z')" }
     return "timestamp(\(source(syntax)))"
   }
 
-  /// Whether a text is a day, of which only the author knows in which zone it begins.
+  /// Whether a string literal is a date.
+  ///
+  /// Only its author knows the time zone that it is meant in.
   func isDate(_ syntax: Syntax) -> Bool {
     guard case .literal(let value) = syntax.kind, let text = value.string else { return false }
     return text.utf8.count == 10 && Timestamp("\(text)T00:00:00Z") != nil
@@ -404,7 +408,7 @@ extension Checker {
     return head + suggestion("\(not)has(\(text))", for: syntax, "; whether it is there is asked with", isCertain: true)
   }
 
-  /// A text that is compared with a choice must be one of its options.
+  /// Requires a string that is compared with a choice to be one of its options.
   private mutating func checkChoice(_ choice: Operand, _ literal: Operand) {
     guard case .choice(let options) = choice.type else { return }
     func look(_ value: Value, _ range: Range<Int>) {
@@ -477,7 +481,7 @@ extension Checker {
 
   // MARK: Constants
 
-  /// The result computed at once, if everything it is made of is constant: what is bound to fail is a fault now.
+  /// The result computed now if all operands are constant, so that an operation that always fails is a fault.
   mutating func folded(_ result: Result, of operands: [any Node]) -> Result {
     guard isSound, operands.allSatisfy({ $0 is LiteralNode }), !(result.node is FailureNode) else { return result }
     var context = EvaluationContext(slots: [], limits: EvaluationLimits(steps: 1000, bytes: 4096))

@@ -9,7 +9,7 @@ package struct CompiledExpression: Sendable {
   let references: [Reference]
   let factsWhenTrue: Facts
   let factsWhenFalse: Facts
-  /// The whole text's extent.
+  /// The range of the whole text.
   package let range: Range<Int>
 
   /// A place where the expression reads a variable.
@@ -18,13 +18,13 @@ package struct CompiledExpression: Sendable {
     let name: String
     let path: [String]
     let range: Range<Int>
-    /// Whether what is read may hold a secret.
+    /// Whether the value that is read may hold a secret.
     var isSecret = false
   }
 
   /// Reads and checks an expression.
   ///
-  /// `expecting` is the type that the place wants.
+  /// `expecting` is the type that the place of the expression requires.
   package static func compile(
     _ text: String, in scope: ExpressionScope, expecting: ValueType? = nil
   ) -> Result<CompiledExpression, ExpressionError> {
@@ -54,7 +54,7 @@ package struct CompiledExpression: Sendable {
   /// Each place where the expression reads a variable, with the names that follow it as far as they are constant.
   package var referencedPaths: [(name: String, path: [String])] { references.map { ($0.name, $0.path) } }
 
-  /// The names that are all of the expression, the variable's first; nil if it does more than read.
+  /// The names if the expression only reads a path, the variable's first; nil if it does more.
   var pathRead: [String]? {
     var names: [String] = []
     var node = root
@@ -66,14 +66,14 @@ package struct CompiledExpression: Sendable {
     return [references[0].name] + names.reversed()
   }
 
-  /// Where the expression reads a variable: the names that follow it, as far as they are constant, and the place.
+  /// The places where the expression reads a variable: the constant names that follow it, and the range.
   package func references(_ root: String) -> [(path: [String], range: Range<Int>)] {
     references.filter { $0.name.hasSameScalars(as: root) }.map { ($0.path, $0.range) }
   }
 
-  /// What the expression reads of the scope's variables, each path once and as far as it leads.
+  /// The values that the expression reads from the scope's variables: each path once, up to its first computed step.
   ///
-  /// It is nil where the path leads to nothing; what may hold a secret is left out.
+  /// A value is nil if its path doesn't exist. Values that may hold a secret are left out.
   package func reads(in variables: [Value]) -> [(name: String, value: Value?)] {
     var reads: [(name: String, value: Value?)] = []
     for reference in references where variables.indices.contains(reference.slot) && !reference.isSecret {
@@ -85,9 +85,11 @@ package struct CompiledExpression: Sendable {
     return reads
   }
 
-  /// What stands on both sides of the comparison that makes a condition false, the first one of several that must hold.
+  /// The values on both sides of the comparison that makes a condition false.
   ///
-  /// What is written out is left out, and so is what is read as it is, unless it is a list or a map.
+  /// If several comparisons are joined by `&&`, it is the first false one.
+  ///
+  /// A side is nil if it is a literal, or if it only reads a variable whose value isn't a list or a map.
   package func sides(_ variables: [Value]) -> (left: Value?, right: Value?) {
     func value(_ node: any Node) -> Value? {
       var slots = variables
@@ -109,7 +111,7 @@ package struct CompiledExpression: Sendable {
     return (side(comparison.left), side(comparison.right))
   }
 
-  /// The value, given those of the scope's variables by slot.
+  /// The value of the expression, given the values of the scope's variables by slot.
   package func evaluate(
     _ variables: [Value], limits: EvaluationLimits = EvaluationLimits()
   ) throws(EvaluationError) -> Value {
@@ -128,7 +130,7 @@ package struct CompiledExpression: Sendable {
     }
   }
 
-  /// The value, asking for those variables only that the expression reads.
+  /// The value of the expression, asking only for the variables that it reads.
   package func evaluate(
     limits: EvaluationLimits = EvaluationLimits(), _ value: (String) -> Value?
   ) throws(EvaluationError) -> Value {

@@ -6,7 +6,7 @@ import Basics
 // the integer is rounded to a double and compared. Equality is total (values of different kinds are unequal); order
 // exists between numbers and within string, bytes, bool, timestamp and duration. NaN equals nothing and has no order.
 
-/// How two values stand to each other.
+/// The order of two values.
 enum Order {
   case less, equal, greater
   /// NaN is one of them.
@@ -15,8 +15,8 @@ enum Order {
 
 /// Whether two values are equal in CEL's sense.
 ///
-/// Takes what it goes through from the budget, and ends without an answer when that is used up: values share their parts,
-/// so that a small one may hold the same part more often than can be counted.
+/// Subtracts the comparisons from the budget and returns without an answer when it is used up. Values share their
+/// parts, so a value that is small in memory may contain the same part more often than can be counted.
 private func areEqual(_ left: Value, _ right: Value, _ budget: inout Int) -> Bool {
   switch (left.content, right.content) {
   case (.int(let left), .int(let right)): return left == right

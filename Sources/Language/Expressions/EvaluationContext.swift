@@ -2,9 +2,9 @@ import Basics
 
 /// How much an evaluation may do before it ends with an error.
 package struct EvaluationLimits: Sendable {
-  /// Rounds of loops, calls of functions, and what functions charge for the size of what they go through.
+  /// Loop rounds, function calls, and the steps that functions charge for the size of their arguments.
   package var steps: Int
-  /// Bytes of the texts, lists and maps that are made on the way, counted when they are made.
+  /// Bytes of the intermediate texts, lists and maps, counted when they are made.
   package var bytes: Int
 
   package init(steps: Int = 1_000_000, bytes: Int = 64 << 20) {
@@ -13,19 +13,19 @@ package struct EvaluationLimits: Sendable {
   }
 }
 
-/// What has become of a binding's value, which is computed when it is first read.
+/// The state of a binding, whose value is computed when it is first read.
 enum BindingState {
   case unread
   case known
   case failed(EvaluationError)
 }
 
-/// The state of one evaluation: the variables' values by slot, and what is left of the limits.
+/// The state of one evaluation: the variables' values by slot, and the remaining limits.
 ///
-/// A function takes what it costs from it: `charge(bytes:)` before it makes something whose size the data decides,
-/// `charge(steps:)` in proportion to what it goes through.
+/// A function charges its cost here: `charge(bytes:)` before it makes a value whose size depends on data,
+/// `charge(steps:)` in proportion to the data that it processes.
 package struct EvaluationContext {
-  /// Declared variables first, then those of loops and bindings.
+  /// The declared variables, then the variables of loops and bindings.
   var slots: [Value]
   /// Which bindings have been computed, by slot.
   var states: [Int: BindingState] = [:]
@@ -41,14 +41,14 @@ package struct EvaluationContext {
     bytesLeft = limits.bytes
   }
 
-  /// Takes steps from the limit.
+  /// Subtracts steps from the remaining limit.
   @inline(__always)
   package mutating func charge(steps: Int = 1) throws(EvaluationError) {
     stepsLeft &-= steps
     if stepsLeft < 0 { throw tooManySteps() }
   }
 
-  /// Takes bytes from the limit.
+  /// Subtracts bytes from the remaining limit.
   @inline(__always)
   package mutating func charge(bytes: Int) throws(EvaluationError) {
     guard bytes <= bytesLeft else { throw tooManyBytes() }

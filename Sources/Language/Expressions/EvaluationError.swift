@@ -1,21 +1,23 @@
 import Basics
 
-/// Why an expression has no value: what its data did not allow, and which part of the text met it.
+/// Why an expression has no value: the problem with its data, and the part of the text where it occurred.
 ///
-/// An immutable object rather than a structure, so that throwing one is a single pointer in a register and the
-/// evaluator pays nothing for what does not go wrong.
+/// It is an immutable object rather than a structure, so that throwing it passes a single pointer in a register and
+/// evaluation without errors costs nothing extra.
 package final class EvaluationError: Error {
-  /// What is wrong, naming the value: "index 3 is outside the list of 2 items".
+  /// The problem, with the value: "index 3 is outside the list of 2 items".
   package let message: String
-  /// The part of the text, as UTF-8 offsets; a function leaves it out, and its call puts it in.
+  /// The part of the text, as UTF-8 offsets.
+  ///
+  /// A function leaves it nil, and its call sets it.
   package let range: Range<Int>?
-  /// What was met in the place of a value that is not known yet; only in plans.
+  /// The unknown value that the evaluation met; only in plans.
   package let unknown: Unknown?
 
-  /// Which item of a loop was looked at, the innermost one.
+  /// The current item of the innermost loop when the error occurred.
   package let item: String?
 
-  /// Whether a limit ended the evaluation, which nothing absorbs.
+  /// Whether the evaluation exceeded a limit; no operator absorbs such an error.
   package let isLimit: Bool
 
   package convenience init(_ message: String, at range: Range<Int>? = nil) {
@@ -43,14 +45,13 @@ package final class EvaluationError: Error {
     self.range == nil ? EvaluationError(message, range, isLimit: isLimit, unknown: unknown, item: item) : self
   }
 
-  /// The same error, met at an item of a loop, unless one of a loop inside is named already.
+  /// The same error with the current item of a loop, unless it already names the item of an inner loop.
   func met(at name: String, _ item: Value) -> EvaluationError {
     if unknown != nil || isLimit || self.item != nil { return self }
     return EvaluationError(message, range, isLimit: false, item: "\(name) is \(item.brief())")
   }
 
-  /// The one of two errors that stands for both: an unknown, because it may turn out to settle the matter; else the
-  /// first.
+  /// The error to report for two: an unknown, because its value may yet decide the result; otherwise the first.
   static func standing(for first: EvaluationError?, and second: EvaluationError) -> EvaluationError {
     guard let first, first.unknown != nil || second.unknown == nil else { return second }
     return first

@@ -1,19 +1,19 @@
 package import Basics
 
-/// What is wrong with the text of an expression or a template, found before anything runs.
+/// A fault in the text of an expression or a template, found before anything runs.
 package struct ExpressionFault: Hashable, Sendable {
-  /// What was found, what is wanted, and the fix: no full stop, lower case.
+  /// The problem, the expected form and the fix, in lower case without a full stop.
   package var message: String { text.text }
-  /// What the message suggests to write, as code for parts of the text.
+  /// The corrections that the message suggests, as code for parts of the text.
   package var suggestions: [Suggestion] { text.suggestions }
-  /// The part of the text that it is about, as UTF-8 offsets.
+  /// The faulty part of the text, as UTF-8 offsets.
   package let range: Range<Int>
-  /// Whether the expression cannot run, or probably does something else than meant.
+  /// An error if the expression can't run, a warning if it probably doesn't do what is meant.
   package let severity: Diagnostic.Severity
-  /// Whether what is made with a secret stands where no secret is taken; the place knows which fields take one.
+  /// Whether a value made with a secret is used where none is allowed; the caller knows which fields take a secret.
   package let isAboutSecret: Bool
   var text: MessageText
-  /// What to write for a part of the text, which the message says once it is known to check.
+  /// A correction for a part of the text; the message suggests it once the corrected text is known to check.
   var fix: Fix?
 
   struct Fix: Hashable, Sendable {
@@ -30,7 +30,7 @@ package struct ExpressionFault: Hashable, Sendable {
     isAboutSecret = false
   }
 
-  /// What is made with a secret and stands where no secret is taken.
+  /// A fault about a value that is made with a secret and used where no secret is allowed.
   init(secret what: String, at range: Range<Int>) {
     text = "\(what) is made with a secret, which can be given only to a field that takes a secret"
     self.range = range
@@ -39,7 +39,7 @@ package struct ExpressionFault: Hashable, Sendable {
   }
 }
 
-/// That a text is no expression or template: all its faults, in its order; at least one.
+/// The faults of an invalid expression or template, in the order of its text; at least one.
 package struct ExpressionError: Error, Sendable {
   package let list: [ExpressionFault]
   /// The type that the expression would have had, where the faults leave no doubt of it.

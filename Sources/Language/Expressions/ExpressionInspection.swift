@@ -1,12 +1,12 @@
 package import Basics
 
-// What editors ask about an expression: the type of each part of it, and what may be written at a place in it.
+// Answers editors' questions about an expression: the type of each part, and the completions at a place.
 //
-// Both read and check the expression once more with an `Inspector`, which every checked part passes; without one a check
-// does nothing for it. A place to complete at is made checkable first: what stands before it, with a name in the place of
-// the word that is being written (`Checker.hole`), and with every bracket closed that is open there.
+// Both parse and check the expression again with an `Inspector` that is told of every checked part; a check without an
+// inspector does no extra work. For completion, the text is first made checkable: it is the text before the place, with
+// the name `Checker.hole` instead of the word being written, and with every open bracket closed.
 
-/// A part of an expression that one can point at, with the type of its value.
+/// A part of an expression that an editor can show information about, with the type of its value.
 package struct ExpressionPart: Sendable {
   package enum Kind: Sendable {
     /// A variable; of a loop or binding of the expression itself, if `isLocal`.
@@ -24,7 +24,7 @@ package struct ExpressionPart: Sendable {
   }
 
   package let kind: Kind
-  /// The name of what it is, if it has one.
+  /// The name of the variable, field, function or macro, if the part has one.
   package let name: String
   /// The names that lead to it from a variable: `steps`, `book` of the field `book` in `steps.book`.
   package let path: [String]
@@ -35,7 +35,7 @@ package struct ExpressionPart: Sendable {
   package let type: ValueType
 }
 
-/// What may be written at a place of an expression.
+/// A place in an expression to complete at, and the completions that fit.
 package struct ExpressionPoint: Sendable {
   package enum Kind: Sendable {
     /// Any value: variables of the scope and of loops around, and functions.
@@ -46,32 +46,32 @@ package struct ExpressionPoint: Sendable {
     case function(of: String)
     /// The text of a choice, within quotes.
     case choice([String])
-    /// Nothing that is known: within a text, behind a number.
+    /// Nothing that can be completed: within a text, after a number.
     case nothing
   }
 
   package let kind: Kind
-  /// How many bytes before the place belong to what is being written.
+  /// The number of bytes before the place that belong to the word being written.
   package let written: Int
   /// The type that fits, if that is known.
   package let expected: ValueType?
 }
 
-/// Takes down the parts of an expression as they are checked.
+/// Records the parts of an expression as they are checked.
 final class Inspector {
   var parts: [ExpressionPart] = []
-  /// The types of the parts, by where they stand.
+  /// The types of the parts, by their ranges.
   private(set) var types: [Range<Int>: ValueType] = [:]
-  /// The variables of loops and bindings where the hole stands.
+  /// The variables of loops and bindings that are in scope at the hole.
   private(set) var localsAtHole: [(name: String, type: ValueType)]?
-  /// What the hole is a member of.
+  /// The type of the value that the hole is a member of.
   private(set) var ownerOfHole: ValueType?
   private(set) var hasHole = false
-  /// The type of what the hole is compared with.
+  /// The type of the value that the hole is compared with.
   private(set) var comparedWithHole: ValueType?
 
   func note(_ syntax: Syntax, _ type: ValueType, _ checker: Checker) {
-    // The type of a variable has nothing left to be found out, and that of `steps` is large.
+    // The type of a declared variable has nothing left to infer, and the type of `steps` is large.
     let isDeclared = if case .name(let name, _) = syntax.kind { checker.local(name) == nil } else { false }
     let type = isDeclared ? type : checker.inference.finished(type)
     types[syntax.range] = type
@@ -123,7 +123,7 @@ final class Inspector {
 }
 
 extension Path {
-  /// The names that it is made of, if there is no index among them and it starts at a variable of the scope.
+  /// The names in the path, if it contains no index and starts at a variable of the scope.
   fileprivate var names: [String]? {
     guard local == nil else { return nil }
     var names = [root]
@@ -142,7 +142,7 @@ extension Range<Int> {
 // MARK: Parts
 
 extension ExpressionScope {
-  /// The parts of an expression, in the order in which they begin; as much of it as can be read.
+  /// The parts of an expression in order of position, as many as can be parsed.
   package func parts(of text: [UInt8], _ range: Range<Int>) -> [ExpressionPart] {
     inspected(text, range).parts.sorted {
       ($0.mark.lowerBound, $0.range.count) < ($1.mark.lowerBound, $1.range.count)
@@ -176,7 +176,7 @@ extension ExpressionScope {
     }
   }
 
-  /// The macros of values of a type, each as it is written behind the dot.
+  /// The macros of values of a type, each as it is written after the dot.
   package static func macros(of type: ValueType) -> [(name: String, form: String)] {
     let fitting: [String]
     switch type {
@@ -196,7 +196,7 @@ extension ExpressionScope {
 }
 
 extension ValueType {
-  /// The type with anything in the place of its parameters.
+  /// The type with `dyn` in the place of its type parameters.
   fileprivate var loosened: ValueType {
     switch self {
     case .parameter: .dyn
@@ -212,7 +212,7 @@ extension ValueType {
 // MARK: Completion
 
 extension ExpressionScope {
-  /// What may be written at the end of a text that an expression begins with.
+  /// The completions at the end of a text that is the beginning of an expression.
   package func point(atEndOf prefix: [UInt8], expecting: ValueType?) -> ExpressionPoint {
     var end = prefix.count
     while end > 0, prefix[end - 1].isPartOfName { end -= 1 }
@@ -222,7 +222,7 @@ extension ExpressionScope {
 
     let open = OpenBrackets(prefix, 0..<end)
     if let quote = open.openText {
-      // Within a text only the words of a choice are known.
+      // Within a text, only the words of a choice can be completed.
       let inside = prefix.count - quote - 1
       let start = Array(prefix[..<quote])
       let inspector = inspected(atEndOf: start, OpenBrackets(start, 0..<quote))
@@ -247,7 +247,7 @@ extension ExpressionScope {
   }
 
   /// The function or method whose arguments are being written at the end of a text, by the name before its parenthesis,
-  /// and the number of the argument.
+  /// and the index of the argument.
   package static func openCall(atEndOf prefix: [UInt8]) -> (name: String, argument: Int)? {
     var lexer = Lexer(prefix, range: 0..<prefix.count)
     var open: [(name: Range<Int>?, commas: Int)] = []
@@ -274,7 +274,7 @@ extension ExpressionScope {
     let whole = prefix + Checker.hole.utf8 + open.closing.utf8
     let inspector = inspected(whole, 0..<whole.count)
     if inspector.hasHole { return inspector }
-    // `has(` takes a field only.
+    // `has(` accepts only a field.
     let chain = prefix + "\(Checker.hole).x\(open.closing)".utf8
     return inspected(chain, 0..<chain.count)
   }
@@ -284,16 +284,16 @@ extension ExpressionScope {
     var start = end
     while start > 0, text[start - 1].isPartOfName || text[start - 1] == ASCII.dot { start -= 1 }
     let name = String(decoding: text[start..<end], as: UTF8.self)
-    // Of `cel` there is a macro only.
+    // `cel` isn't a namespace of functions: it has only a macro.
     return (functions.namespaces.contains(name) || name == "cel") && type(of: name) == nil ? name : nil
   }
 }
 
-/// What is open at the end of a text: brackets, conditions, a text in quotes.
+/// The open constructs at the end of a text: brackets, conditions, a quoted text.
 private struct OpenBrackets {
-  /// What closes all that is open.
+  /// The text that closes all open constructs.
   private(set) var closing = ""
-  /// Where the quote is that begins the text that is open.
+  /// The offset of the quote that begins the open text.
   private(set) var openText: Int?
 
   init(_ text: [UInt8], _ range: Range<Int>) {
@@ -320,7 +320,7 @@ private struct OpenBrackets {
     }
   }
 
-  /// Whether a `?` is that of `a.?b` or `a[?i]`.
+  /// Whether a `?` belongs to `a.?b` or `a[?i]`.
   private static func isOptionalAccess(_ text: [UInt8], _ token: Lexer.Token, _ range: Range<Int>) -> Bool {
     guard token.start > range.lowerBound else { return true }
     let before = text[token.start - 1]
@@ -329,7 +329,7 @@ private struct OpenBrackets {
 }
 
 extension ValueType {
-  /// The type without its being a secret or optional.
+  /// The type inside secrets and optionals.
   fileprivate var held: ValueType {
     switch self {
     case .secret(let of), .optional(let of): of.held
@@ -339,6 +339,6 @@ extension ValueType {
 }
 
 extension UInt8 {
-  /// Whether names of expressions are made of it: letters, digits and underscores.
+  /// Whether the byte may be part of a name in expressions: a letter, a digit or an underscore.
   package var isPartOfName: Bool { isLetter(self) || isDigit(self) }
 }

@@ -1,38 +1,40 @@
 package import Basics
 
-/// What an expression may see: variables with their types, functions, and what is known to be present.
+/// The names that an expression may use: variables with their types, functions, and the paths known to be present.
 ///
 /// A scope is a value: a block of a recipe takes a copy, declares its own names and assumes its own conditions.
 /// Variables have slots in the order of their declaration, which is the order of the values at run time.
 package struct ExpressionScope: Sendable {
-  /// How much the checker asks for.
+  /// How strict the checker is.
   package enum Rules: Sendable {
-    /// Soundness beyond CEL: what may be absent is not read bare, map literals with constant keys remember them,
-    /// constants are computed when checked, `dyn()` is refused.
+    /// Stricter than CEL: a value that may be absent can't be read directly, map literals with constant keys remember
+    /// their keys, constants are computed during the check, and `dyn()` is rejected.
     case sound
-    /// CEL as its specification has it.
+    /// CEL as specified.
     case plain
-    /// No checking: names and overloads are found out at run time.
+    /// No checking: names and overloads are resolved during evaluation.
     case unchecked
   }
 
   package let functions: FunctionLibrary
   package let rules: Rules
-  /// The namespace in which names are looked up first: `a.b` makes `x` try `a.b.x`, `a.x`, `x`.
+  /// The namespace where names are looked up first: in `a.b`, the name `x` may be `a.b.x`, `a.x` or `x`.
   package let container: String
-  /// The zone of functions of times that are given none.
+  /// The time zone for functions of times that are called without one.
   package var zone = "UTC"
-  /// Whether values may be unknown, as in a plan: then reading one is an error of its own kind (`Unknown`).
+  /// Whether values may be unknown, as in a plan.
+  ///
+  /// Reading an unknown is then an error of its own kind (`Unknown`).
   package let mayMeetUnknowns: Bool
   private var variables = LayeredMap<Variable>()
-  /// How many slots the variables have, those that are hidden included.
+  /// The number of the variables' slots, including hidden variables.
   package private(set) var slotCount = 0
   private(set) var facts: Facts = []
   private(set) var hasQualifiedNames = false
   private(set) var hasSecrets = false
-  /// The names of objects of which no field is taken for absent, because a condition at fault may have asked.
+  /// The names of objects whose fields all count as present, because a faulty condition may have checked them.
   private(set) var presumed: Set<String> = []
-  /// Why fields of variables that one might look for are not there, by the path with dots.
+  /// Explanations of why variables lack certain fields that an author might look for, by dotted path.
   private(set) var absences = LayeredMap<String>()
 
   package init(
@@ -52,7 +54,7 @@ package struct ExpressionScope: Sendable {
     var type: ValueType
   }
 
-  /// Declares a variable, or gives a declared one another type; its slot stays.
+  /// Declares a variable, or changes the type of a declared one; its slot stays the same.
   package mutating func declare(_ name: String, _ type: ValueType) {
     let slot = variables[name]?.slot ?? slotCount
     if slot == slotCount { slotCount += 1 }
@@ -65,7 +67,9 @@ package struct ExpressionScope: Sendable {
     if variable.type.holdsSecret { hasSecrets = true }
   }
 
-  /// Declares a variable with a slot of its own, which hides the one of the same name.
+  /// Declares a variable with a slot of its own.
+  ///
+  /// It hides an earlier variable of the same name.
   package mutating func shadow(_ name: String, _ type: ValueType) {
     if facts.contains(where: { $0.root.hasSameScalars(as: name) }) {
       facts = facts.filter { !$0.root.hasSameScalars(as: name) }
@@ -80,37 +84,36 @@ package struct ExpressionScope: Sendable {
   /// The slot of a variable.
   package func slot(of name: String) -> Int? { variables[name]?.slot }
 
-  /// The variables from a slot on that are not hidden, in the order of their slots.
+  /// The variables from a slot on that aren't hidden, in the order of their slots.
   package func variables(from slot: Int) -> [(name: String, type: ValueType)] {
     names.compactMap { name in variables[name].map { (name, $0) } }.filter { $0.1.slot >= slot }
       .sorted { $0.1.slot < $1.1.slot }.map { ($0.0, $0.1.type) }
   }
 
-  /// Takes what a condition says about presence for granted from here on: after `if: C` with a `fail`, that C does not
-  /// hold.
+  /// Adds the facts that a condition establishes about presence: after `if: C` with a `fail`, that C is false.
   package mutating func assume(_ condition: CompiledExpression, is truth: Bool) {
     facts.formUnion(truth ? condition.factsWhenTrue : condition.factsWhenFalse)
   }
 
-  /// Takes the presence of a field for granted: `steps`, `["book", "path"]`.
+  /// Adds the fact that a field is present: `steps`, `["book", "path"]`.
   package mutating func assumePresence(of name: String, _ fields: [String]) {
     facts.insert(Path(root: name, local: nil, steps: fields.map { .field($0) }))
   }
 
-  /// Takes the fields of objects of these names for present from here on: of those that a condition names which is
-  /// itself at fault.
+  /// Treats all fields of the named objects as present from here on, because a condition that mentions them is itself
+  /// faulty.
   package mutating func presumePresence(in names: some Sequence<String>) { presumed.formUnion(names) }
 
-  /// Has a message say why a field of a variable is not there, as the end of a sentence.
+  /// Sets the explanation, the end of a sentence, of why a variable lacks a field.
   package mutating func explainAbsence(of field: String, in variable: String, _ why: String) {
     absences.insert(why, for: "\(variable).\(field)")
   }
 
-  /// Has a message say why a variable is not there, as the end of a sentence.
+  /// Sets the explanation, the end of a sentence, of why a variable doesn't exist.
   package mutating func explainAbsence(ofVariable name: String, _ why: String) { absences.insert(why, for: name) }
 
-  /// Takes what a condition says of one variable for granted of a field of another: what `until` says of `result` holds
-  /// of `steps.backup` afterwards.
+  /// Adds the facts that a condition establishes about a variable to a field of another variable: if `until` requires a
+  /// field of `result`, that field of `steps.backup` is present afterwards.
   package mutating func assume(
     _ condition: CompiledExpression, of name: String, holdsFor root: String, _ fields: [String]
   ) {
@@ -119,7 +122,7 @@ package struct ExpressionScope: Sendable {
     }
   }
 
-  /// The names that a name may stand for in the container, the nearest first.
+  /// The qualified names that a name may mean in the container, the innermost first.
   func candidates(_ name: String) -> [String] {
     var result: [String] = []
     var prefix = container[...]
@@ -131,7 +134,8 @@ package struct ExpressionScope: Sendable {
   }
 }
 
-/// A chain of fields and constant indexes from a variable, `steps.book.tasks[0]`, or what the optional at its end holds.
+/// A chain of fields and constant indexes from a variable, `steps.book.tasks[0]`, or the value inside the optional at
+/// the end of the chain.
 struct Path: Hashable, Sendable {
   enum Step: Hashable, Sendable {
     case field(String)
@@ -144,7 +148,7 @@ struct Path: Hashable, Sendable {
   var local: Int?
   var steps: [Step]
 
-  /// The name of what the last step is taken from.
+  /// The name of the object that the last step reads from.
   var owner: String {
     for step in steps.dropLast().reversed() {
       if case .field(let name) = step { return name }

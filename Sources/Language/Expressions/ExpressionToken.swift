@@ -1,6 +1,6 @@
 import Basics
 
-/// A word of an expression, which may be broken, for editors that colour it.
+/// A token of an expression that may be incomplete, for syntax highlighting.
 package struct ExpressionToken: Sendable {
   package enum Kind: Sendable {
     case name, keyword, number, dot, openParenthesis, other
@@ -13,9 +13,9 @@ package struct ExpressionToken: Sendable {
   package let kind: Kind
   package let range: Range<Int>
 
-  /// The words of an expression.
+  /// The tokens of an expression.
   ///
-  /// - Parameter endsAtBraces: Whether it ends at the `}}` that closes it.
+  /// - Parameter endsAtBraces: Whether to stop at the `}}` that closes the expression.
   package static func read(_ text: [UInt8], _ range: Range<Int>, endsAtBraces: Bool = false) -> [ExpressionToken] {
     var lexer = Lexer(text, range: range)
     var tokens: [ExpressionToken] = []

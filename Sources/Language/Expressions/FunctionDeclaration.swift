@@ -1,28 +1,28 @@
 package import Basics
 
-/// One form of one function: its types, what it is for, and what it does.
+/// One form of one function: its types, its documentation and its implementation.
 ///
-/// The checker, the evaluator, the reference page and the tests all read this one declaration. A function with
-/// several forms (overloads) is declared several times under one name; among forms that fit equally the one declared
-/// first is taken. Namespaces are dotted names: `stats.mean`.
+/// The checker, the evaluator, the reference page and the tests all read this one declaration. A function with several
+/// forms (overloads) is declared several times under one name; if several forms fit equally, the first declared one
+/// applies. A namespace is part of the name, before a dot: `stats.mean`.
 ///
-/// A class, because a declaration is handed around far more often than made, and has many parts.
+/// It is a class because a declaration has many parts and is passed around far more often than made.
 package final class FunctionDeclaration: Sendable {
   /// The name as it is written, with its namespace if it has one.
   package let name: String
-  /// The type of what stands before the dot, for a method; nil for a free function.
+  /// The type of the value before the dot, for a method; nil for a free function.
   package let receiver: ValueType?
   /// The types of the arguments.
   ///
-  /// `ValueType.parameter` stands for any type, the same one wherever the name is.
+  /// `ValueType.parameter` stands for any type, the same one wherever its name occurs.
   package let parameters: [ValueType]
-  /// Whether the last parameter may be given any number of times, but at least once.
+  /// Whether the last parameter accepts one or more arguments.
   package let isVariadic: Bool
   /// The type of the result.
   package let result: ValueType
   /// One sentence for the reference page.
   package let summary: String
-  /// An expression that is true and shows the use; empty for a form that another one's example covers.
+  /// An expression that is true and shows the use; empty for a form that the example of another form covers.
   package let example: String
   let literalCheck: LiteralCheck?
   let typeCheck: TypeCheck?
@@ -30,28 +30,28 @@ package final class FunctionDeclaration: Sendable {
   /// Whether the zone of the scope is passed after the arguments.
   let takesZone: Bool
   let body: Body
-  /// Receiver and parameters, as the body sees them.
+  /// Receiver and parameters, in the order that the body receives them.
   let allParameters: [ValueType]
-  /// Whether any of the types has a parameter.
+  /// Whether any of the types contains a type parameter.
   let isGeneric: Bool
 
-  /// What the function does.
+  /// The implementation of the function.
   ///
-  /// It is called only with values of the declared kinds (kinds of elements excepted: of a list that
-  /// is `dyn` inside only the first is known), the receiver first.
+  /// It is called only with values of the declared kinds, the receiver first. Elements of lists are an exception: in a
+  /// list of `dyn`, only the first element's kind has been checked.
   package typealias Body =
     @Sendable (_ arguments: Arguments, _ context: inout EvaluationContext) throws(EvaluationError) -> Value
 
-  /// Looks at the arguments that are constants (nil for the others; the receiver first) when the expression is
-  /// checked, and tells what is wrong with one of them.
+  /// Checks the constant arguments (nil for the others; the receiver first) when the expression is checked, and returns
+  /// a fault of one of them.
   package typealias LiteralCheck = @Sendable (_ constants: [Value?]) -> LiteralFault?
 
-  /// Looks at the types of the arguments (the receiver first), which those of the declaration take, when the expression
-  /// is checked, and tells what is wrong with one of them that a declaration cannot say.
+  /// Checks the types of the arguments (the receiver first) when the expression is checked, after the declaration's own
+  /// types, and returns a fault that a declaration can't express.
   package typealias TypeCheck = @Sendable (_ types: [ValueType]) -> LiteralFault?
 
-  /// The type of the result for arguments of these types, with those that are constants (the receiver first), where a
-  /// declaration can say it only for some; nil where it stays as it is declared.
+  /// Computes the type of the result from the types and constants of the arguments (the receiver first), where it
+  /// depends on them; nil if the declared type applies.
   package typealias ResultType = @Sendable (_ types: [ValueType], _ constants: [Value?]) -> ValueType?
 
   package init(
@@ -75,7 +75,7 @@ package final class FunctionDeclaration: Sendable {
     isGeneric = result.hasParameter || allParameters.contains { $0.hasParameter }
   }
 
-  /// The form that is given no zone, of one whose last argument is a zone.
+  /// The same form without its last argument, a zone: the zone of the scope is passed instead.
   var withoutZone: FunctionDeclaration {
     FunctionDeclaration(
       name, parameters: parameters.dropLast(), result: result,
@@ -83,7 +83,7 @@ package final class FunctionDeclaration: Sendable {
       literalCheck: literalCheck, takesZone: true, body: body)
   }
 
-  /// Whether the form is called with so many arguments, the receiver included.
+  /// Whether the form accepts this number of arguments, the receiver included.
   func accepts(count: Int) -> Bool { isVariadic ? count >= allParameters.count : count == allParameters.count }
 
   /// The form as pages and messages write it: `string.substring(int, int) -> string`.
@@ -93,11 +93,11 @@ package final class FunctionDeclaration: Sendable {
   }
 }
 
-/// An argument that the function would refuse, found before anything runs.
+/// An argument that the function would reject, found before anything runs.
 package struct LiteralFault {
-  /// Which argument, the receiver being the first of a method.
+  /// The argument's index; the receiver of a method has index 0.
   package let argument: Int
-  /// What is wrong with it, and how to write it.
+  /// The problem and the correct form.
   package let message: String
 
   package init(argument: Int, _ message: String) {

@@ -6,13 +6,13 @@ package struct FunctionLibrary: Sendable {
   package let declarations: [FunctionDeclaration]
   private let functions: [String: [FunctionDeclaration]]
   private let methods: [String: [FunctionDeclaration]]
-  /// What stands before the dot of dotted names.
+  /// The namespaces: the parts of dotted names before the dot.
   package let namespaces: Set<String>
 
   package init(_ declarations: [FunctionDeclaration]) {
     var functions: [String: [FunctionDeclaration]] = [:]
     var methods: [String: [FunctionDeclaration]] = [:]
-    // Every start of the program that reads an expression comes here.
+    // This runs at every start of the program that reads an expression.
     functions.reserveCapacity(declarations.count / 2)
     methods.reserveCapacity(declarations.count / 2)
     var namespaces: Set<String> = []
@@ -32,14 +32,14 @@ package struct FunctionLibrary: Sendable {
     self.namespaces = namespaces
   }
 
-  /// All that recipes may use.
+  /// All functions that recipes may use.
   package static let standard = {
     var all = standardFunctions
     for library in libraryFunctions { all += library }
     return FunctionLibrary(all)
   }()
 
-  /// These functions and others.
+  /// A library with these functions and others.
   package func adding(_ declarations: [FunctionDeclaration]) -> FunctionLibrary {
     FunctionLibrary(self.declarations + declarations)
   }

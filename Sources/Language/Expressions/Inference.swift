@@ -1,15 +1,16 @@
 package import Basics
 
-/// Decides whether one type may stand for another, and finds what type parameters stand for.
+/// Decides whether a value of one type may be used where another is wanted, and infers type parameters.
 ///
 /// A type parameter of a declaration, and the element of an empty literal, become variables (`.parameter` with a number
-/// for a name) that the first use binds. `dyn` may stand for anything, and anything for it that holds no secret: what
-/// takes anything shows it or keeps it. What takes a secret takes all that is made with one. In plain CEL null may stand
-/// for instants, lengths of time, objects and abstract types, and a `wrapper(T)` for its T; where soundness is asked
-/// for, only a wrapper takes null, and it stands for nothing else.
+/// as its name) that are bound at their first use. `dyn` is accepted everywhere. Where `dyn` is wanted, any type
+/// without a secret is accepted, because the receiver may show or store the value. A parameter that takes a secret
+/// accepts any value made with one. In plain CEL, null is accepted for instants, durations, objects and abstract types,
+/// and `wrapper(T)` for its T. In a sound check, null is accepted only for a wrapper, and a wrapper only for a wrapper.
 struct Inference {
   private var bindings: [ValueType?] = []
-  /// What was bound since, with what it was before, so that an attempt can be undone without a copy of everything.
+  /// The bindings since then, each with the one before it, so that an attempt can be undone without a copy of all
+  /// bindings.
   private var trail: [(index: Int, before: ValueType?)] = []
   let isSound: Bool
 
@@ -23,7 +24,7 @@ struct Inference {
 
   private func index(_ name: String) -> Int? { Int(name).flatMap { bindings.indices.contains($0) ? $0 : nil } }
 
-  /// The type with its outermost variable replaced by what it is bound to.
+  /// The type with its outermost variable replaced by its binding.
   func resolved(_ type: ValueType) -> ValueType {
     var type = type
     while case .parameter(let name) = type, let index = index(name), let bound = bindings[index] { type = bound }
@@ -32,7 +33,8 @@ struct Inference {
 
   /// The type with every bound variable replaced, and the others by `dyn`.
   ///
-  /// A map of which neither keys nor values are known is empty, so that where soundness is asked for it has no fields.
+  /// A map literal whose key and value types are both unbound is empty, so in a sound check it is an object without
+  /// fields.
   func finished(_ type: ValueType) -> ValueType {
     mapped(type) { resolved in
       switch resolved {
@@ -72,7 +74,7 @@ struct Inference {
     }
   }
 
-  /// The types of a declaration with a new variable for each of its parameters.
+  /// The types of a declaration with a new variable for each type parameter.
   mutating func instantiate(_ types: [ValueType]) -> [ValueType] {
     var names: [String: ValueType] = [:]
     return types.map { instantiate($0, &names) }
@@ -101,7 +103,9 @@ struct Inference {
 
   // MARK: Acceptance
 
-  /// Whether a value of the given type may stand where the other is wanted; binds variables only if so.
+  /// Whether a value of the given type is accepted where the other is wanted.
+  ///
+  /// Binds variables only if it is.
   mutating func accepts(_ wanted: ValueType, _ given: ValueType) -> Bool {
     let mark = mark
     if unify(wanted, given) { return true }
@@ -109,7 +113,7 @@ struct Inference {
     return false
   }
 
-  /// The point to which an attempt is undone.
+  /// The position in the trail for undoing an attempt.
   var mark: Int { trail.count }
 
   mutating func undo(to mark: Int) {
@@ -123,7 +127,7 @@ struct Inference {
 
   private mutating func unify(_ wanted: ValueType, _ given: ValueType) -> Bool {
     if case .parameter(let name) = wanted, let index = index(name), let bound = bindings[index] {
-      // What a parameter stands for grows to the most general type that was given for it.
+      // A parameter's type widens to the most general type that was given for it.
       if isSound, case .choice = resolved(bound), case .string = resolved(given) {
         set(index, .string)
         return true
@@ -136,7 +140,7 @@ struct Inference {
     let given = resolved(given)
     switch (wanted, given) {
     case (.parameter(let left), .parameter(let right)) where left == right: return true
-    // The newer of two variables is bound to the older, or a long literal would make a chain of all of them.
+    // The newer of two variables is bound to the older. Otherwise a long literal would chain all of its variables.
     case (.parameter, .parameter(let name)): return bind(name, wanted)
     case (.parameter(let name), _): return bind(name, given)
     case (_, .parameter(let name)): return bind(name, wanted)
@@ -160,14 +164,14 @@ struct Inference {
     case (.map, .object(let object)) where isSound && object.fields.isEmpty: return true
     case (.map(let key, let value), .object(let object)): return unify(key, .string) && unify(value, member(of: object))
     case (.object(let object), .map(let key, _)):
-      // Only an empty literal, whose types nothing has bound yet, is sure to have no other keys.
+      // Only an empty literal, whose types are still unbound, certainly has no other keys.
       guard case .parameter = resolved(key) else { return false }
       return object.fields.allSatisfy(\.isOptional)
     case (.object(let left), .object(let right)): return unify(left, right)
     case (.optional(let left), .optional(let right)): return unify(left, right)
     case (.type, .type): return true
     case (.opaque(ValueType.mixedName, let parts), _):
-      // A mixture takes what one of its parts does, and another mixture if it takes all of its parts.
+      // A mixture accepts any type that one of its parts accepts, and another mixture if it accepts all of its parts.
       return (given.mixedParts ?? [given]).allSatisfy { given in parts.contains { accepts($0, given) } }
     case (.opaque(let name, let left), .opaque(let other, let right)):
       guard name == other, left.count == right.count else { return false }
@@ -185,7 +189,7 @@ struct Inference {
         return false
       }
       if other.isOptional, !field.isOptional { return false }
-      // A null in an optional field is an absent field.
+      // A null in an optional field means that the field is absent.
       if field.isOptional, case .wrapper(let wrapped) = resolved(other.type), unify(field.type, wrapped) { continue }
       guard unify(field.type, other.type) else { return false }
     }
@@ -209,7 +213,7 @@ struct Inference {
     }
   }
 
-  /// Of two types that may stand for each other the one that says less.
+  /// The more general of two types that may be used for each other.
   private func general(_ left: ValueType, _ right: ValueType) -> ValueType {
     let left = resolved(left)
     let right = resolved(right)
@@ -230,7 +234,7 @@ struct Inference {
     }
   }
 
-  /// What is known of a value that is of one type or of another, one of which is `dyn`.
+  /// The type of a value that has one of two types, one of them `dyn`.
   private func anything(_ left: ValueType, _ right: ValueType) -> ValueType {
     holdsSecret(left) || holdsSecret(right) ? .secret(.dyn) : .dyn
   }
@@ -249,7 +253,7 @@ struct Inference {
 
   // MARK: Joining
 
-  /// The type of what is either one or the other, or nil if there is none but `dyn`.
+  /// The type of a value that has one of two types, or nil if only `dyn` covers both.
   mutating func join(_ left: ValueType, _ right: ValueType) -> ValueType? {
     let left = resolved(left)
     let right = resolved(right)
@@ -293,10 +297,10 @@ struct Inference {
     return ObjectType(left.name == right.name ? left.name : "", fields: fields)
   }
 
-  /// The type of what is one or the other where they do not join.
+  /// The type of a value that has one of two types that don't join.
   ///
-  /// CEL makes it `dyn`, which would let a wrong use of it through; a sound check knows that it is mixed, so that it is
-  /// taken only where anything is, as by `format`.
+  /// In CEL it is `dyn`, which would let a wrong use pass. A sound check records the mixture, so that the value is
+  /// accepted only where any type is, as by `format`.
   func mixed(_ left: ValueType, _ right: ValueType) -> ValueType {
     guard isSound else { return .dyn }
     let left = resolved(left)
@@ -307,7 +311,7 @@ struct Inference {
     return .opaque(ValueType.mixedName, parts)
   }
 
-  /// The type of any of an object's values.
+  /// The common type of an object's values.
   mutating func member(of object: ObjectType) -> ValueType {
     guard var type = object.fields.first?.type else { return variable() }
     for field in object.fields.dropFirst() {
@@ -330,10 +334,10 @@ extension ValueType {
     }
   }
 
-  /// Whether the type has more parts than a person would write, counted no further than that.
+  /// Whether the type has more parts than a person would write; counting stops at that limit.
   ///
-  /// Types share their parts, so that a chain of bindings can make one whose parts, written out, are beyond counting; and
-  /// a walk through a type visits all of them.
+  /// Types share their parts, so a chain of bindings can make a type whose parts, written out, can't be counted, and a
+  /// walk through a type visits each of them.
   var isTooLarge: Bool {
     var left = 100_000
     countParts(&left)
@@ -354,7 +358,7 @@ extension ValueType {
     }
   }
 
-  /// The type of a value that is of any of several types; nil of none.
+  /// The type of a value that has any of several types; nil for no types.
   package static func joined(_ types: [ValueType]) -> ValueType? {
     var inference = Inference(isSound: true)
     guard var joined = types.first else { return nil }
@@ -362,13 +366,13 @@ extension ValueType {
     return joined
   }
 
-  /// Whether a value of another type may stand where one of this type is wanted.
+  /// Whether a value of another type is accepted where this type is wanted.
   package func accepts(_ given: ValueType) -> Bool {
     var inference = Inference(isSound: true)
     return inference.accepts(self, given)
   }
 
-  /// What is of one of several types.
+  /// The type of a value that has one of several types.
   static func mixed(_ parts: [ValueType]) -> ValueType { .opaque(mixedName, parts) }
 
   /// The type without its secrets.
@@ -393,7 +397,7 @@ extension ValueType {
     }
   }
 
-  /// The type with the field at the end of that chain of names present.
+  /// The type with the field at the end of the chain of names present.
   func having(_ names: ArraySlice<String>) -> ValueType {
     switch self {
     case .secret(let of): return .secret(of.having(names))

@@ -1,9 +1,9 @@
 import Basics
 
-/// CEL's words: the text is cut into tokens on demand, and blanks and comments are dropped.
+/// CEL's lexer: cuts the text into tokens on demand and drops blanks and comments.
 ///
-/// What other languages write instead of CEL's operators (`=`, `===`, `&`, `|`, `??`) becomes a token of its own, so
-/// that the parser can say what to write and go on.
+/// Operators of other languages (`=`, `===`, `&`, `|`, `??`) become tokens of their own, so that the parser can suggest
+/// CEL's operator and continue.
 struct Lexer {
   struct Token {
     var kind: Kind
@@ -181,7 +181,7 @@ struct Lexer {
       position += 1
     }
     guard isLetter(byte()) else { return kind }
-    // A number with letters at its end is one mistake, not two.
+    // A number with letters at its end is one fault, not two.
     let digits = string(start..<position)
     while isLetter(byte()) || isDigit(byte()) { position += 1 }
     let word = string(start..<position)
@@ -229,10 +229,10 @@ struct Lexer {
     return .invalid
   }
 
-  /// Each looks through the rest of the text, so that only the first faults have one.
+  /// A suggestion searches the rest of the text, so only the first faults get one.
   private static let mostSuggestions = 20
 
-  /// To put a text in typographic quotes into straight ones.
+  /// Suggests straight quotes for a text in typographic quotes.
   private func requoted(from start: Int) -> [Suggestion] {
     guard faults.count < Lexer.mostSuggestions else { return [] }
     let rest = string(position..<end)
@@ -245,7 +245,7 @@ struct Lexer {
     return [.code("'\(inner)'", for: start..<last)]
   }
 
-  /// To leave out the braces of an expression within another.
+  /// Suggests removing the braces of an expression within another.
   private func unwrapped(from start: Int) -> [Suggestion] {
     guard faults.count < Lexer.mostSuggestions, start + 3 < end, text[start + 2] == ASCII.openBrace,
       let close = (start + 3..<end).first(where: {

@@ -1,15 +1,15 @@
 import Basics
 
-/// What is wrong with the text of a literal.
+/// An error in the text of a literal.
 struct LiteralError: Error {
   let message: String
   let range: Range<Int>
 }
 
-/// The value of a text or bytes literal, prefix and quotes included, as its octets.
+/// The bytes of a text or bytes literal, given with its prefix and quotes.
 ///
-/// In a text `\x` and octal escapes mean a code point, in bytes an octet. Escapes of surrogates and beyond 10FFFF are
-/// faults, and so is any escape that CEL does not know.
+/// In a text, `\x` and octal escapes are code points; in bytes, they are bytes. Escapes of surrogates, escapes beyond
+/// 10FFFF and escapes that CEL doesn't define are errors.
 func decodeTextLiteral(_ text: [UInt8], _ range: Range<Int>, isBytes: Bool) throws(LiteralError) -> [UInt8] {
   var start = range.lowerBound
   var isRaw = false

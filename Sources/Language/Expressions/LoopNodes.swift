@@ -1,19 +1,20 @@
 import Basics
 
-/// What a loop goes through: the items of a list, or the keys of a map with their values.
+/// A loop over the items of a list, or over the keys of a map with their values.
 ///
-/// The first variable of a loop over a list is the item, or, if there are two, its index. Each round costs one step.
+/// The first variable of a loop over a list is the item, or its index if there are two variables. Each round costs one
+/// step.
 final class LoopNode: Node {
   let range: Range<Int>
   let kind: Syntax.Loop.Kind
   let source: any Node
-  /// The slot of the only variable, or of index or key.
+  /// The slot of the only variable, or the slot of the index or key.
   let first: Int
   /// The slot of the item or value, if there are two variables.
   let second: Int?
   let filter: (any Node)?
   let body: any Node
-  /// What errors call the item; nil if it may not be shown.
+  /// The name of the item in errors; nil if the item may not be shown.
   let itemName: String?
 
   init(
@@ -30,7 +31,7 @@ final class LoopNode: Node {
     self.range = range
   }
 
-  /// An error with the item that it was met at.
+  /// Adds the current item to an error.
   private func named(_ error: EvaluationError, _ item: Value) -> EvaluationError {
     itemName.map { error.met(at: $0, item) } ?? error
   }
@@ -59,7 +60,7 @@ final class LoopNode: Node {
     }
   }
 
-  /// `all` and `exists`: one body that gives the deciding value settles it and ends the loop, absorbing errors.
+  /// `all` and `exists`: the first body that returns the deciding value ends the loop, and earlier errors are dropped.
   private func settled(at decisive: Bool, _ context: inout EvaluationContext) throws(EvaluationError) -> Bool {
     var failure: EvaluationError?
     var isSettled = false
@@ -130,7 +131,7 @@ final class LoopNode: Node {
   }
 
   /// Sets the variables for each round and calls the closure with the item (or the first variable, if there are two)
-  /// until it gives false.
+  /// until it returns false.
   @inline(__always)
   private func forEach(
     _ context: inout EvaluationContext,

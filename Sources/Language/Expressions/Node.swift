@@ -3,15 +3,15 @@ import Basics
 /// One operation of a checked expression, ready to run.
 ///
 /// The checker builds nodes with names resolved to slots and overloads to functions. Where it knows that a result is a
-/// bool or an int, the caller asks `bool` or `int` and no `Value` is made on the way; both ask the value's kind
-/// all the same, so that data which is not of its declared type is an error and nothing worse.
+/// bool or an int, the caller asks for `bool` or `int`, without an intermediate `Value`. Both still check the value's
+/// kind, so data that doesn't have its declared type causes an error and nothing worse.
 protocol Node: AnyObject, Sendable {
   /// The part of the text, for errors.
   var range: Range<Int> { get }
   func evaluate(_ context: inout EvaluationContext) throws(EvaluationError) -> Value
   func bool(_ context: inout EvaluationContext) throws(EvaluationError) -> Bool
   func int(_ context: inout EvaluationContext) throws(EvaluationError) -> Int
-  /// Whether the value was there before the evaluation, or is a part of one that was.
+  /// Whether the value existed before the evaluation, or is part of a value that did.
   var isRead: Bool { get }
 }
 
@@ -36,7 +36,7 @@ func mismatch(_ value: Value, _ wanted: String, _ range: Range<Int>) -> Evaluati
   EvaluationError("\(wanted) is needed here, but this is \(value.kindName)", at: range)
 }
 
-/// A node whose result is a bool, and which makes it without a `Value`.
+/// A node whose result is a bool, computed without a `Value`.
 protocol BoolNode: Node {}
 
 extension BoolNode {
@@ -63,7 +63,7 @@ final class LiteralNode: Node {
   }
 }
 
-/// A variable, of the caller, a loop or a binding.
+/// A variable of the caller, a loop or a binding.
 final class VariableNode: Node {
   let range: Range<Int>
   let slot: Int
@@ -88,7 +88,7 @@ final class VariableNode: Node {
   }
 }
 
-/// What is known to fail, where the checker is off and leaves it to the run.
+/// An operation that is known to fail; where nothing is checked, the failure is left to evaluation.
 final class FailureNode: Node {
   let range: Range<Int>
   let message: String
@@ -103,7 +103,7 @@ final class FailureNode: Node {
   }
 }
 
-/// Keeps what a secret holds out of the errors about it.
+/// Keeps secrets out of error messages.
 final class SecretNode: Node {
   let range: Range<Int>
   let inner: any Node
@@ -123,7 +123,7 @@ final class SecretNode: Node {
   }
 }
 
-/// `cel.bind`: the value is computed when it is first read, so that an unused one costs and fails nothing.
+/// `cel.bind`: the value is computed when it is first read, so that an unused binding costs nothing and can't fail.
 final class BindNode: Node {
   let range: Range<Int>
   let slot: Int
@@ -143,7 +143,7 @@ final class BindNode: Node {
   }
 }
 
-/// A read of what `cel.bind` names.
+/// A read of a variable that `cel.bind` declares.
 final class BoundNode: Node {
   let range: Range<Int>
   let slot: Int

@@ -2,14 +2,14 @@ import Basics
 
 // Operators. Every integer operation reports its overflow instead of trapping on it.
 
-/// `&&` or `||` of any number of operands.
+/// `&&` or `||` with any number of operands.
 ///
-/// Both are commutative over errors: one false operand makes `&&` false, and one true operand `||` true, whether or not
-/// the others fail; a limit that is reached is the exception.
+/// Both are commutative over errors: one false operand makes `&&` false, and one true operand makes `||` true, even if
+/// other operands fail. An exceeded limit is the exception.
 final class LogicalNode: BoolNode {
   let range: Range<Int>
   let operands: [any Node]
-  /// The value of one operand that is the value of all.
+  /// The operand value that decides the result: false for `&&`, true for `||`.
   let decisive: Bool
 
   private init(_ operands: [any Node], decisive: Bool, _ range: Range<Int>) {
@@ -131,7 +131,7 @@ final class OrderNode: BoolNode, ComparingNode {
   }
 }
 
-/// A comparison of what the checker knows to be ints.
+/// A comparison of operands that the checker knows to be ints.
 final class IntComparisonNode: BoolNode, ComparingNode {
   let range: Range<Int>
   let symbol: BinaryOperator
@@ -159,7 +159,7 @@ final class IntComparisonNode: BoolNode, ComparingNode {
   }
 }
 
-/// Arithmetic on what the checker knows to be ints.
+/// Arithmetic on operands that the checker knows to be ints.
 final class IntArithmeticNode: Node {
   let range: Range<Int>
   let symbol: BinaryOperator
@@ -199,7 +199,7 @@ final class IntArithmeticNode: Node {
   }
 }
 
-/// What the operation did: divided by zero, or left the range of 64 bits.
+/// The error of an integer operation: a division by zero, or a result beyond 64 bits.
 @inline(never)
 private func integerFailure<Integer: FixedWidthInteger>(
   _ symbol: BinaryOperator, _ left: Integer, _ right: Integer, _ range: Range<Int>
@@ -211,7 +211,7 @@ private func integerFailure<Integer: FixedWidthInteger>(
     "\(left) \(symbol.rawValue) \(right) is outside the range of \(Integer.isSigned ? "an int" : "a uint")", at: range)
 }
 
-/// Arithmetic and concatenation of any kinds.
+/// Arithmetic and concatenation of values of any kind.
 final class ArithmeticNode: Node {
   let range: Range<Int>
   let symbol: BinaryOperator

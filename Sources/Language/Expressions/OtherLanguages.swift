@@ -1,16 +1,16 @@
 import Basics
 
-// What people write who know another language: words between values, and methods that CEL has otherwise. The messages
-// show how CEL has it; nothing of this is accepted.
+// Suggestions for people who know other languages: words between values, and methods that have another form in CEL. The
+// messages show CEL's form; none of these words is accepted.
 
-/// What to write for a word that stands where an operator is wanted; nil if nothing is known of it.
+/// The suggestion for a word where an operator is expected; nil if there is none.
 func replacement(forOperator word: String, at range: Range<Int>) -> MessageText? {
   func write(_ code: String) -> MessageText {
     MessageText("write `\(code)` for `\(word)`", [.code(code, for: range)])
   }
   return switch word.lowercased() {
   case "equals", "eq": write("==")
-  // It may be followed by `not`, and asks for the same object elsewhere.
+  // `is` may be followed by `not`, and compares identity in other languages.
   case "is": write("==").tentative
   case "mod": write("%")
   case "then", "else", "when": "there is no `\(word)`; a choice is written condition ? value : otherwise"
@@ -22,7 +22,7 @@ func replacement(forOperator word: String, at range: Range<Int>) -> MessageText?
   }
 }
 
-/// What to write for a word that CEL keeps for itself.
+/// The suggestion for a word that CEL reserves.
 func replacement(forReserved word: String) -> String {
   switch word {
   case "if", "else": "there is no `\(word)`; a choice is written condition ? value : otherwise"
@@ -33,7 +33,7 @@ func replacement(forReserved word: String) -> String {
   }
 }
 
-/// What a function of workflows is in a recipe; nil if nothing is known of it.
+/// The recipe feature that replaces a function of other workflow languages; nil if there is none.
 func replacement(forFunction name: String) -> String? {
   switch name {
   case "always": "the steps of `finally` run however the run ended"
@@ -45,7 +45,7 @@ func replacement(forFunction name: String) -> String? {
   }
 }
 
-/// What a filter of templates is in CEL; nil if nothing is known of it.
+/// The CEL form of a template filter; nil if there is none.
 func replacement(forFilter name: String) -> String? {
   switch name {
   case "upper", "uppercase", "upcase": "text.upperAscii()"
@@ -68,8 +68,9 @@ func replacement(forFilter name: String) -> String? {
   }
 }
 
-/// What a method of other languages is in CEL, given the code of what it is called on and with, each of which binds
-/// closer than any operator, and whether it is that for all values; nil if nothing is known of it.
+/// The CEL form of a method of other languages, and whether it does the same for all values; nil if there is none.
+///
+/// `receiver` and `arguments` are code that binds closer than any operator.
 func replacement(
   forMethod name: String, on receiver: String, with arguments: [String]
 ) -> (code: String, isCertain: Bool)? {
@@ -79,10 +80,10 @@ func replacement(
   case ("isNull", 0), ("isNone", 0): ("\(receiver) == null", true)
   case ("first", 0): ("\(receiver)[0]", true)
   case ("last", 0): ("\(receiver)[size(\(receiver)) - 1]", true)
-  // Where there is none they give nothing, and this fails.
+  // For a missing item they return nothing in other languages; CEL's index fails.
   case ("get", 1), ("at", 1): ("\(receiver)[\(arguments[0])]", false)
   case ("add", 1), ("append", 1): ("\(receiver) + [\(arguments[0])]", true)
-  // It gives how many there are then.
+  // In other languages, `push` returns the new length.
   case ("push", 1): ("\(receiver) + [\(arguments[0])]", false)
   case ("concat", 1), ("plus", 1): ("\(receiver) + \(arguments[0])", true)
   case ("keys", 0): ("\(receiver).map(k, k)", true)
@@ -94,7 +95,7 @@ func replacement(
     } else {
       ("\(receiver).substring(\(arguments[0]), \(arguments[0]) + \(arguments[1]))", false)
     }
-  // It may count from the end.
+  // In other languages, a position may count from the end.
   case ("substr", 1), ("slice", 1), ("slice", 2):
     ("\(receiver).substring(\(arguments.joined(separator: ", ")))", false)
   case ("toInt", 0), ("toInteger", 0): ("int(\(receiver))", false)

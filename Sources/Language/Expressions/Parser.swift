@@ -1,15 +1,16 @@
 import Basics
 
-/// Reads an expression by precedence climbing; the grammar is that of cel-spec's language definition.
+/// Parses an expression by precedence climbing, with the grammar of cel-spec's language definition.
 ///
 /// From loosest to tightest: `?:` (right-associative; its middle is one level tighter), `||`, `&&`, the relations and
-/// `in` (one level, left-associative), `+ -`, `* / %`, `!` or `-` repeated, selection and calls. What another language
-/// would write (`and`, `=`, `??`) is recorded as a fault with its CEL form and read as that form, so that the rest of
-/// the expression is still looked at; any other fault of syntax ends the reading.
+/// `in` (one level, left-associative), `+ -`, `* / %`, `!` or `-` repeated, selection and calls. An operator of another
+/// language (`and`, `=`, `??`) is recorded as a fault with its CEL form and parsed as that form, so that the rest of
+/// the expression is still checked. Any other syntax fault ends the parsing.
 package struct Parser {
-  /// How deep an expression may nest, which bounds the tree and so the recursion of checker and evaluator.
+  /// How deep an expression may nest; limits the depth of the tree and the recursion of checker and evaluator.
   ///
-  /// Optimised, a level of any kind takes less than 3 KiB of stack in each of them, so that a thread of 512 KiB bears it.
+  /// In an optimised build, each level takes less than 3 KiB of stack in each of them, so a thread with 512 KiB is
+  /// enough.
   package static let depthLimit = 128
   static let sizeLimit = 100_000
 
@@ -27,7 +28,7 @@ package struct Parser {
     token = Lexer.Token(kind: .end, start: range.lowerBound, end: range.lowerBound)
   }
 
-  /// The tree of the expression in that range of the text, or as much of it as could be read, with its faults.
+  /// The tree of the expression in a range of the text, as much of it as could be parsed, with its faults.
   static func parse(_ text: [UInt8], range: Range<Int>) -> (syntax: Syntax?, faults: [ExpressionFault]) {
     let size = text[range].reduce(0) { $0 + ($1 & 0xC0 == 0x80 ? 0 : 1) }
     guard size <= sizeLimit else {
@@ -83,7 +84,7 @@ package struct Parser {
     return Unreadable()
   }
 
-  /// How something is written here, for a part of the text; by default the word that was read.
+  /// Suggests the CEL form of a part of the text; by default, of the current token.
   func write(_ code: String, for part: Range<Int>? = nil) -> MessageText {
     MessageText("write `\(code)`", [.code(code, for: part ?? token.range)])
   }
@@ -175,7 +176,7 @@ package struct Parser {
     return try chain(.or(operands), operands)
   }
 
-  /// Reads `left ?? right` as the `left` with a `.?` and an `orValue` that it should be.
+  /// Parses `left ?? right` as its CEL form: `left` with `.?` and `orValue`.
   mutating func coalesced(_ left: Syntax) throws(Unreadable) -> Syntax {
     let mark = token.range
     try advance()
@@ -187,7 +188,7 @@ package struct Parser {
       return try checkDepth(Syntax(.invalid, range, depth: depth))
     }
     let text = "\(lexer.string(operand.range)).?\(name).orValue(\(lexer.string(right.range)))"
-    // In other languages it stands for null as well, which isn't absent here.
+    // In other languages, `??` also replaces null, which isn't absent here.
     note("there is no `??`", at: mark, fix: ExpressionFault.Fix(code: text, range: range, isTentative: true))
     let optional = Syntax(.select(operand, name, isOptional: true), left.range, mark: left.mark, depth: depth)
     return try checkDepth(node(.method(optional, "orValue", [right]), range, mark: mark, over: depth))
@@ -227,7 +228,7 @@ package struct Parser {
   mutating func takesAnd() throws(Unreadable) -> Bool {
     switch token.kind {
     case .and: break
-    // It binds closer than a comparison where it is one of bits.
+    // As a bitwise operator, it binds closer than a comparison.
     case .singleAnd: note("\(write("&&").tentative) for `&`")
     case .identifier where isWord("and") || isWord("AND"): note("\(write("&&")) for `\(word)`")
     default: return false
@@ -261,7 +262,7 @@ package struct Parser {
     case (0, .equal): return .equal
     case (0, .notEqual): return .notEqual
     case (0, .assign):
-      // What follows without a gap is refused when it is read: `=<`, `=~`.
+      // The operators `=<` and `=~` are rejected when their second character is parsed.
       let next = token.end < lexer.text.count ? lexer.text[token.end] : 0
       if next != ASCII.less, next != ASCII.tilde {
         note("\(write("==")) to compare; an expression assigns nothing")
@@ -286,7 +287,7 @@ package struct Parser {
     }
   }
 
-  /// Whether the word `not` stands here as the operator of other languages, which it is only when an operand follows.
+  /// Whether the word `not` is used as an operator here, as in other languages: an operand must follow.
   var isNotOperator: Bool {
     guard isWord("not") else { return false }
     var ahead = lexer
@@ -296,7 +297,8 @@ package struct Parser {
     }
   }
 
-  /// Reads `not` and what it negates: elsewhere a whole comparison, where `!` takes its first operand alone.
+  /// Parses `not` and its operand: in other languages it negates a whole comparison, while `!` negates only the first
+  /// operand.
   mutating func notRelation() throws(Unreadable) -> Syntax {
     nesting += 1
     defer { nesting -= 1 }
@@ -342,7 +344,7 @@ package struct Parser {
     case .minus:
       var count = 0
       while token.kind == .minus {
-        // The sign belongs to a number that follows, or the least integer could not be written.
+        // The sign is part of a number that follows. Otherwise the smallest integer could not be written.
         var ahead = lexer
         switch ahead.next().kind {
         case .int, .double:

@@ -1,14 +1,14 @@
 import Basics
 
-// The methods that are no functions but loops and bindings: `all`, `exists`, `map`, `cel.bind` and the like.
+// The macros, which are loops and bindings written as methods: `all`, `exists`, `map`, `cel.bind` and the like.
 extension Parser {
-  /// The loop or binding that a method call of that name and number of arguments stands for, or nil if it is none.
+  /// The loop or binding for a method call with that name and number of arguments, or nil if it isn't a macro.
   mutating func expandMethod(
     _ receiver: Syntax, _ name: String, _ arguments: [Syntax], _ range: Range<Int>, mark: Range<Int>, over depth: Int
   ) throws(Unreadable) -> Syntax? {
     let count = arguments.count
     if let meant = Parser.otherNames[name], count == 2, case .name = arguments[0].kind {
-      // In some languages these give something else.
+      // In some languages these return something else.
       let isDoubtful = ["select", "find", "forEach"].contains(name)
       note("there is no \(name)(); \(write(meant, for: mark).tentative(if: isDoubtful))", at: mark)
       return try expandMethod(receiver, meant, arguments, range, mark: mark, over: depth)
@@ -65,13 +65,13 @@ extension Parser {
       "\(name)() names its variable first: \(Parser.macroForms[name] ?? name)", at: arguments.first?.range ?? range)
   }
 
-  /// What other languages call the macros.
+  /// The macros, by their names in other languages.
   private static let otherNames = [
     "any": "exists", "some": "exists", "every": "all", "collect": "map", "select": "filter", "where": "filter",
     "find": "filter", "forEach": "map",
   ]
 
-  /// How each macro is written, for messages.
+  /// The form of each macro, for messages.
   static let macroForms: [String: String] = [
     "all": "items.all(x, condition)", "exists": "items.exists(x, condition)",
     "exists_one": "items.exists_one(x, condition)", "existsOne": "items.existsOne(x, condition)",

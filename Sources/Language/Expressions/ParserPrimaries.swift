@@ -1,6 +1,6 @@
 import Basics
 
-// What binds most tightly: selections, calls, names, brackets and literals.
+// The parts that bind most tightly: selections, calls, names, brackets and literals.
 extension Parser {
   mutating func postfix() throws(Unreadable) -> Syntax {
     var operand = try primary()
@@ -152,7 +152,7 @@ extension Parser {
       throw fail(MessageText(replacement(forReserved: name)))
     case "True", "False", "None", "nil", "undefined", "NULL", "TRUE", "FALSE":
       let word = ["None": "null", "nil": "null", "undefined": "null"][name] ?? name.lowercased()
-      // What is undefined may be absent, which null isn't.
+      // `undefined` may mean an absent value, and null isn't absent.
       note("\(write(word).tentative(if: name == "undefined")) for `\(name)`")
       try advance()
       return node(.literal(word == "null" ? .null : .bool(word == "true")), mark, over: 0)
@@ -185,7 +185,7 @@ extension Parser {
     return node(.call(name, isRooted: isRooted, arguments), start..<end, mark: mark, over: depth)
   }
 
-  /// How to ask for what is not a field.
+  /// Suggests how to check the presence of a value that isn't a field.
   func presence(of syntax: Syntax) -> String? {
     if case .name = syntax.kind { return "\(lexer.string(syntax.range)).hasValue()" }
     guard case .index(let operand, let index, _) = syntax.kind else { return nil }

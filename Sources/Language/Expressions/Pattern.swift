@@ -1,13 +1,13 @@
 import CRE2
 
-/// What is wrong with a pattern, in RE2's words.
+/// An error in a pattern, in RE2's words.
 package struct PatternError: Error {
   package let message: String
 }
 
 /// A compiled RE2 pattern, which searches in time linear in the text.
 ///
-/// It owns the C++ object, which RE2 documents as safe to use from several threads at once, and frees it with itself.
+/// It owns the C++ object and frees it. RE2 documents that several threads may use the object at once.
 // The stored pointer is set once and only read through functions that are safe from any thread.
 package final class Pattern: @unchecked Sendable {
   private let handle: OpaquePointer
@@ -36,17 +36,16 @@ package final class Pattern: @unchecked Sendable {
 
   deinit { cre2_free(handle) }
 
-  /// How many groups the pattern captures.
+  /// The number of capturing groups.
   package var groupCount: Int { Int(cre2_group_count(handle)) }
 
-  /// Whether the text holds a match anywhere.
+  /// Whether the pattern matches anywhere in the text.
   package func matches(_ text: String) -> Bool {
     var text = text
     return text.withUTF8 { search($0, from: 0, into: nil) }
   }
 
-  /// Where the first match at or after an offset lies, followed by its groups, as UTF-8 offsets; nil for a group that
-  /// took no part.
+  /// The first match at or after an offset and its groups, as UTF-8 offsets; nil for a group that did not participate.
   package func firstMatch(in text: String, from start: Int = 0) -> [Range<Int>?]? {
     var text = text
     var ranges = [Int](repeating: -1, count: 2 * (groupCount + 1))

@@ -1,6 +1,6 @@
 import Basics
 
-/// A value as messages show it: texts in quotes and cut short, collections by their size.
+/// A value for messages: texts in quotes and shortened, collections by their size.
 func spelled(_ value: Value) -> String {
   switch value.content {
   case .null: "null"
@@ -24,7 +24,9 @@ func counted(_ count: Int, _ one: String, _ many: String? = nil) -> String {
   count == 1 ? "1 \(one)" : "\(count) \(many ?? one + "s")"
 }
 
-/// A double as CEL's `string()` writes it, with an exponent from 1e+06 on; where people read the text, from later on.
+/// A double as CEL's `string()` writes it, with an exponent from 1e+06 on.
+///
+/// Texts for people use a higher threshold.
 package func spelled(_ number: Double, exponentFrom threshold: Int = 6) -> String {
   number.spelled(exponentFrom: threshold)
 }

@@ -1,6 +1,6 @@
 import Basics
 
-/// CEL's standard functions, operators and macros apart.
+/// CEL's standard functions, without operators and macros.
 let standardFunctions: [FunctionDeclaration] =
   sizes + texts + conversions + instants + lengthsOfTime + optionals
 
@@ -28,7 +28,7 @@ private let size: FunctionDeclaration.Body = { arguments, context throws(Evaluat
   case .string(let text):
     try context.charge(steps: text.utf8.count >> 9)
     var text = text
-    // All bytes but those that go on with a character.
+    // Count all bytes except UTF-8 continuation bytes.
     return .int(text.withUTF8 { bytes in bytes.reduce(into: 0) { $0 += $1 & 0xC0 == 0x80 ? 0 : 1 } })
   case .bytes(let bytes): return .int(bytes.count)
   case .list(let items): return .int(items.count)
@@ -40,7 +40,7 @@ private let size: FunctionDeclaration.Body = { arguments, context throws(Evaluat
 private let texts: [FunctionDeclaration] = [
   Form(
     "contains", receiver: .string, parameters: [.string], result: .bool,
-    summary: "Whether the text holds the other.", example: "'blueberry'.contains('berry')"
+    summary: "Whether the text contains the other.", example: "'blueberry'.contains('berry')"
   ) { arguments, context throws(EvaluationError) in
     let (text, part) = (try arguments.string(0), try arguments.string(1))
     if part.utf8.count > 32 { return .bool(try context.read(text).first(try context.read(part)) != nil) }
@@ -63,14 +63,14 @@ private let texts: [FunctionDeclaration] = [
   },
   Form(
     "matches", receiver: .string, parameters: [.string], result: .bool,
-    summary: "Whether a part of the text fits the pattern, in RE2's syntax; ^ and $ tie it to the ends.",
+    summary: "Whether part of the text matches the pattern, in RE2's syntax; ^ and $ anchor it to the ends.",
     example: "'room 12'.matches('^room [0-9]+$')", literalCheck: patternFault, body: matches),
   Form(
     "matches", parameters: [.string, .string], result: .bool,
-    summary: "Whether a part of the text fits the pattern.", literalCheck: patternFault, body: matches),
+    summary: "Whether part of the text matches the pattern.", literalCheck: patternFault, body: matches),
 ]
 
-/// Whether the bytes of one text hold those of a short one.
+/// Whether the bytes of a text contain the bytes of a short one.
 private func contains(_ text: String, _ part: String) -> Bool {
   var text = text
   var part = part
@@ -92,7 +92,7 @@ private let matches: FunctionDeclaration.Body = { arguments, context throws(Eval
   return .bool(try context.pattern(try arguments.string(1)).matches(text))
 }
 
-/// What is wrong with a pattern that is the second argument.
+/// Checks a pattern in the second argument.
 let patternFault: FunctionDeclaration.LiteralCheck = { constants in
   guard constants.count > 1, let text = constants[1]?.string else { return nil }
   do throws(PatternError) {
@@ -139,7 +139,7 @@ private let conversions: [FunctionDeclaration] = [
     guard let number = Int(exactly: try arguments.uint(0)) else { throw outside(arguments[0], "an int") }
     return .int(number)
   },
-  conversion("int", from: .double, to: .int, "The double cut off at its point.", "int(-3.9) == -3") {
+  conversion("int", from: .double, to: .int, "The double without its fraction.", "int(-3.9) == -3") {
     arguments, _ throws(EvaluationError) in
     let number = try arguments.double(0)
     guard number > -0x1p63, number < 0x1p63 else { throw outside(arguments[0], "an int") }
@@ -165,7 +165,7 @@ private let conversions: [FunctionDeclaration] = [
     guard let number = UInt(exactly: try arguments.int(0)) else { throw outside(arguments[0], "a uint") }
     return .uint(number)
   },
-  conversion("uint", from: .double, to: .uint, "The double cut off at its point.", "uint(3.9) == 3u") {
+  conversion("uint", from: .double, to: .uint, "The double without its fraction.", "uint(3.9) == 3u") {
     arguments, _ throws(EvaluationError) in
     let number = try arguments.double(0)
     guard number >= 0, number < 0x1p64 else { throw outside(arguments[0], "a uint") }
@@ -193,7 +193,7 @@ private let conversions: [FunctionDeclaration] = [
 
   conversion("bool", from: .bool, to: .bool, "The same bool.", body: itself),
   conversion(
-    "bool", from: .string, to: .bool, "The bool that a text names: true, True, TRUE, t, 1, and so for false.",
+    "bool", from: .string, to: .bool, "The bool that a text names: true, True, TRUE, t or 1, and likewise for false.",
     "bool('true')"
   ) {
     arguments, _ throws(EvaluationError) in
@@ -222,7 +222,8 @@ private let conversions: [FunctionDeclaration] = [
     arguments, _ throws(EvaluationError) in
     .string(try arguments.bool(0) ? "true" : "false")
   },
-  conversion("string", from: .bytes, to: .string, "The text whose UTF-8 the bytes are.", "string(b'abc') == 'abc'") {
+  conversion("string", from: .bytes, to: .string, "The text that the bytes encode in UTF-8.", "string(b'abc') == 'abc'")
+  {
     arguments, context throws(EvaluationError) in
     let bytes = try arguments.bytes(0)
     try context.charge(bytes: bytes.count)
@@ -256,7 +257,7 @@ private let conversions: [FunctionDeclaration] = [
     return .timestamp(instant)
   },
   conversion(
-    "timestamp", from: .int, to: .timestamp, "The instant so many seconds after 1970.",
+    "timestamp", from: .int, to: .timestamp, "The instant that is the given number of seconds after 1970.",
     "timestamp(0) == timestamp('1970-01-01T00:00:00Z')"
   ) {
     arguments, _ throws(EvaluationError) in
@@ -277,7 +278,8 @@ private let conversions: [FunctionDeclaration] = [
     return .duration(span)
   },
   conversion(
-    "duration", from: .int, to: .duration, "The length of so many nanoseconds.", "duration(1000) == duration('1us')"
+    "duration", from: .int, to: .duration, "The length of the given number of nanoseconds.",
+    "duration(1000) == duration('1us')"
   ) {
     arguments, _ throws(EvaluationError) in .duration(TimeSpan(nanoseconds: try arguments.int(0)))
   },
@@ -287,7 +289,7 @@ private let conversions: [FunctionDeclaration] = [
     example: "type(1) == int"
   ) { arguments, _ in Value(.type(typeName(of: arguments[0]))) },
   Form(
-    "dyn", parameters: [.parameter("A")], result: .dyn, summary: "The same value, of a type that nothing checks.",
+    "dyn", parameters: [.parameter("A")], result: .dyn, summary: "The same value, whose type isn't checked.",
     body: itself),
 ]
 
@@ -311,7 +313,7 @@ func typeName(of value: Value) -> String {
   }
 }
 
-// MARK: Parts of instants and lengths of time
+// MARK: Parts of timestamps and durations
 
 private let instants: [FunctionDeclaration] = [
   part("getFullYear", "The year, in UTC.", "2026") { date(of: $0).year },
@@ -384,7 +386,7 @@ private let optionals: [FunctionDeclaration] = [
   ) { arguments, _ throws(EvaluationError) in .bool(try held(arguments, 0) != nil) },
   Form(
     "value", receiver: .optional(.parameter("A")), parameters: [], result: .parameter("A"),
-    summary: "What the optional holds; an error if that is nothing.", example: "optional.of(1).value() == 1"
+    summary: "The optional's value; an error if it is empty.", example: "optional.of(1).value() == 1"
   ) { arguments, _ throws(EvaluationError) in
     guard let value = try held(arguments, 0) else { throw EvaluationError("the optional holds no value") }
     return value
@@ -396,15 +398,15 @@ private let optionals: [FunctionDeclaration] = [
   ) { arguments, _ throws(EvaluationError) in try held(arguments, 0) == nil ? arguments[1] : arguments[0] },
   Form(
     "orValue", receiver: .optional(.parameter("A")), parameters: [.parameter("A")], result: .parameter("A"),
-    summary: "What the optional holds, otherwise the value given.", example: "{'a': 1}.?a.orValue(0) == 1"
+    summary: "The optional's value, or the given value if it is empty.", example: "{'a': 1}.?a.orValue(0) == 1"
   ) { arguments, _ throws(EvaluationError) in try held(arguments, 0) ?? arguments[1] },
   Form(
     "unwrapOpt", receiver: .list(.optional(.parameter("A"))), parameters: [], result: .list(.parameter("A")),
-    summary: "What the optionals of a list hold, without the empty ones.",
+    summary: "The values of a list's optionals; empty optionals are left out.",
     example: "[optional.of(1), optional.none()].unwrapOpt() == [1]", body: unwrapAll),
   Form(
     "optional.unwrap", parameters: [.list(.optional(.parameter("A")))], result: .list(.parameter("A")),
-    summary: "What the optionals of a list hold, without the empty ones.",
+    summary: "The values of a list's optionals; empty optionals are left out.",
     example: "optional.unwrap([optional.none(), optional.of(1)]) == [1]", body: unwrapAll),
 ]
 

@@ -1,31 +1,32 @@
 import Basics
 
-// What messages suggest to write instead. A suggestion is made only if it checks: the expression is read once more with it
-// in the place of what is at fault, and nothing may be wrong with it there. What else is wrong with the expression, around
-// it, is told by itself.
+// The corrections that messages suggest. A suggestion is only made if it checks: the expression is parsed and checked
+// again with the suggestion in place of the faulty part, and the suggestion must have no fault there. Other faults
+// around it are reported separately.
 
 extension Checker {
-  /// What stands for the `…` of a suggestion while it is tried, of which any value may be made.
+  /// Replaces the `…` of a suggestion while it is tried; a value of any type.
   static let hole = "hole__"
 
-  /// Suggestions are tried for the first faults of an expression that isn't long: each reads the whole of it.
+  /// Suggestions are tried only for the first faults and in short expressions, because each one parses the whole
+  /// expression again.
   private static let mostFaults = 20
   private static let longest = 8192
 
-  /// What may stand for the `…` of a suggestion for now: an empty value of the type that is wanted there.
+  /// Values that replace the `…` of a suggestion: one empty value of each type.
   private static let emptyValues = ["''", "0", "0.0", "false", "[]", "{}"]
 
-  /// A clause that suggests to write something for a part; empty if that would be at fault as well.
+  /// A clause that suggests code for a part; empty if the suggestion would be faulty too.
   ///
   /// - Parameters:
-  ///   - whole: What must check with the suggestion in it, if that is more than the part.
-  ///   - isCertain: Whether nothing else can be meant by what stands there, in any language and for any value.
+  ///   - whole: The range that must check with the suggestion in it, if it is more than the part.
+  ///   - isCertain: Whether the text can't mean anything else, in any language and for any value.
   func suggestion(
     _ code: String, for part: Range<Int>, _ lead: String = "; write", in whole: Range<Int>? = nil,
     isCertain: Bool = false
   ) -> MessageText {
     let whole = whole ?? part
-    // What is right by itself may need parentheses where it stands.
+    // Correct code may still need parentheses at that place.
     guard let code = [code, "(\(code))"].first(where: { isFix($0, for: part, in: whole) }) else { return "" }
     let suggestion = written(code, for: part, in: whole)
     return MessageText("\(lead) `\(code)`", suggestion.map { [$0] } ?? [])
@@ -38,34 +39,34 @@ extension Checker {
     suggestion(code, for: part.range, lead, in: whole?.range, isCertain: isCertain)
   }
 
-  /// Whether the expression divides, which gives decimals in other languages where it gives an int here.
+  /// Whether the expression divides: in other languages that results in decimals, here in an int.
   private var hasDivision: Bool { text[range].contains(ASCII.slash) }
 
-  /// Whether a part has a comment or a line break, which would be gone if it is written anew.
+  /// Whether a part contains a comment or a line break, which a replacement would lose.
   private func holdsLayout(_ part: Range<Int>) -> Bool {
     zip(text[part], text[part].dropFirst()).contains { $0 == ASCII.slash && $1 == ASCII.slash }
       || text[part].contains(ASCII.newline)
   }
 
-  /// The question whether something else was meant by a part, which suggests to write it if it checks there.
+  /// A question whether other code was meant for a part; suggests the code if it checks there.
   ///
   /// - Parameters:
-  ///   - word: What stands there, if what was meant is only the nearest to it and may be another.
-  ///   - names: Among which it is the nearest.
-  ///   - whole: What must check with it, if that is more than the part.
+  ///   - word: The word in the text, if the code is only the nearest name and another may be meant.
+  ///   - names: The names that were searched for the nearest.
+  ///   - whole: The range that must check with the code in it, if it is more than the part.
   func guess(
     _ code: String, by word: String?, among names: [String] = [], shownAs shown: String? = nil, for part: Range<Int>,
     in whole: Range<Int>? = nil
   ) -> MessageText {
     let isRight = isFix(code, for: part, in: whole ?? part)
-    // Halves are rounded in different ways.
+    // Languages round halves in different ways.
     let isTentative = word?.isSurelyMeant(as: code, among: names) == false || code == "round" || hasDivision
     return MessageText(
       "; did you mean `\(shown ?? code)`?",
       isRight ? [Suggestion("write `\(code)`", .code(code, part), isTentative: isTentative)] : [])
   }
 
-  /// A message that ends with what to write, which suggests that if it checks in the place of a part.
+  /// A message that ends with a correction; suggests the correction if it checks in place of a part.
   func suggestion(named message: String, for part: Range<Int>) -> MessageText {
     let pieces = message.split(separator: "`", omittingEmptySubsequences: false)
     guard pieces.count > 2, let end = pieces.last, end.isEmpty else { return MessageText(message) }
@@ -74,7 +75,7 @@ extension Checker {
     return MessageText(message, isMeant && isFix(code, for: part, in: part) ? [.code(code, for: part)] : [])
   }
 
-  /// The question whether another text was meant by one that is written out.
+  /// A question whether another text was meant in place of a text literal.
   func guess(of text: String, by word: String, among names: [String], for part: Range<Int>) -> MessageText {
     let quote = self.text[part].first == ASCII.quote ? "\"" : "'"
     let isPlain = !text.utf8.contains { $0 == ASCII.apostrophe || $0 == ASCII.quote || $0 == ASCII.backslash }
@@ -88,9 +89,9 @@ extension Checker {
         ] : [])
   }
 
-  /// The code that a suggestion writes, which checks; nil if only its author can complete it.
+  /// The suggestion of code that checks; nil if only the author can complete it.
   private func written(_ code: String, for part: Range<Int>, in whole: Range<Int>) -> Suggestion? {
-    // The text of a long part is cut, so that the message can't be pasted.
+    // Long parts are shortened in messages, so the message can't be pasted.
     guard code.contains("…") else { return .code(code, for: part) }
     guard code.hasSuffix(".orValue(…)") else { return nil }
     for value in Checker.emptyValues {
@@ -103,9 +104,9 @@ extension Checker {
     return nil
   }
 
-  /// The faults of the parser, with the fixes that check.
+  /// The parser's faults, with the fixes that check.
   func suggesting(_ faults: [ExpressionFault]) -> [ExpressionFault] {
-    // Where the sides aren't bools, another operator may be meant.
+    // If the sides aren't bools, another operator may be meant.
     let isDoubtful = self.faults.contains { $0.message.hasPrefix("each side of ") }
     return faults.prefix(Checker.mostFaults).map { fault in
       var fault = fault
@@ -138,7 +139,7 @@ extension Checker {
     if code.isOperation { trial.inspector = parts }
     _ = trial.check(syntax)
     let place = part.lowerBound - range.lowerBound
-    // An operation has to stay together among those around it.
+    // An operation must stay one part between the operators around it.
     if code.isOperation, parts.types[place..<place + code.utf8.count] == nil { return false }
     let start = whole.lowerBound - range.lowerBound
     let end = whole.upperBound - range.lowerBound + code.utf8.count - part.count
@@ -147,14 +148,14 @@ extension Checker {
 }
 
 extension Checker {
-  /// The text of a part as something that binds closer than any operator.
+  /// The code of a part, in parentheses if it is an operation.
   func enclosed(_ syntax: Syntax) -> String { isOperation(syntax) ? "(\(source(syntax)))" : source(syntax) }
 
   func isOperation(_ syntax: Syntax) -> Bool { syntax.isOperation(in: text) }
 }
 
 extension String {
-  /// The expression as something that a method can follow: in parentheses if it is an operation.
+  /// The expression as a receiver of a method: in parentheses if it is an operation.
   package var asReceiver: String { isOperation ? "(\(self))" : self }
 
   fileprivate var isOperation: Bool {
@@ -164,7 +165,7 @@ extension String {
 }
 
 extension Syntax {
-  /// Whether what stands around a part of a text would belong to one of its operands alone: it is an operation without
+  /// Whether an operator next to this part would bind to only one of its operands: it is an operation without
   /// parentheses.
   fileprivate func isOperation(in text: [UInt8]) -> Bool {
     let first: Syntax
@@ -177,7 +178,7 @@ extension Syntax {
       first = operand
     default: return false
     }
-    // That of what is in parentheses begins with these.
+    // An operation in parentheses begins before its first operand.
     return first.range.lowerBound == range.lowerBound
   }
 }

@@ -1,11 +1,11 @@
 import Basics
 
-/// The tree of an expression as it was written, macros already expanded into loops and bindings.
+/// The syntax tree of an expression, with macros already expanded into loops and bindings.
 ///
-/// Chains of `&&` and `||` are one node each, so that only what is really nested makes the tree deep.
+/// A chain of `&&` or `||` is one node, so that only real nesting makes the tree deep.
 final class Syntax {
   enum Kind {
-    /// Stands where the text could not be read; its fault is recorded.
+    /// A part that could not be parsed; its fault is recorded.
     case invalid
     case literal(Value)
     case name(String, isRooted: Bool)
@@ -25,7 +25,7 @@ final class Syntax {
     case loop(Loop)
     /// `cel.bind(name, value, body)`.
     case bind(String, Syntax, Syntax)
-    /// `optMap` and `optFlatMap`: the body sees what is in the optional.
+    /// `optMap` and `optFlatMap`: the body receives the value inside the optional.
     case optionalMap(Syntax, String, Syntax, isFlat: Bool)
   }
 
@@ -40,7 +40,7 @@ final class Syntax {
     var isOptional: Bool
   }
 
-  /// A macro that goes through a list or the keys of a map.
+  /// A macro that iterates over a list or the keys of a map.
   struct Loop {
     enum Kind: String {
       case all, exists, existsOne, map, filter, transformList, transformMap, transformMapEntry, sortBy
@@ -54,11 +54,11 @@ final class Syntax {
   }
 
   let kind: Kind
-  /// The whole of it, as UTF-8 offsets.
+  /// The range of the whole node, as UTF-8 offsets.
   let range: Range<Int>
   /// The name of a field or method, or the operator.
   let mark: Range<Int>
-  /// How many nodes lie under each other here, which bounds the recursion of a walk through the tree.
+  /// The depth of the tree below this node, including it; it limits the recursion of a walk through the tree.
   let depth: Int
 
   init(_ kind: Kind, _ range: Range<Int>, mark: Range<Int>? = nil, depth: Int) {
@@ -82,12 +82,4 @@ enum BinaryOperator: String {
   case equal = "=="
   case notEqual = "!="
   case membership = "in"
-
-  /// Whether it compares, rather than makes something of two values.
-  var isRelation: Bool {
-    switch self {
-    case .less, .lessOrEqual, .greater, .greaterOrEqual, .equal, .notEqual, .membership: true
-    case .add, .subtract, .multiply, .divide, .remainder: false
-    }
-  }
 }

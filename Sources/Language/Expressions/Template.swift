@@ -1,28 +1,23 @@
 package import Basics
 
-/// A text of a recipe in which `${{ … }}` stands for the value of an expression.
+/// A text of a recipe that contains expressions as `${{ … }}`, which are replaced by their values.
 ///
-/// The end of each is found by reading CEL's words, so that braces and quotes within an expression do not end it. A text
-/// that is exactly one `${{ … }}` keeps the expression's type; any other is a text in which values are written out. A
-/// literal `${{` is the value of an expression too: `${{ '${{' }}`.
+/// The end of an expression is found with CEL's lexer, so braces and quotes inside the expression don't end it. A
+/// template that is exactly one `${{ … }}` has the expression's type; any other template is a text with the values
+/// written into it. For a literal `${{`, use an expression with that value: `${{ '${{' }}`.
 package struct Template: Sendable {
   package enum Segment: Sendable, Equatable {
     case text(String)
-    /// What stands between the braces, as UTF-8 offsets in the whole text.
+    /// The range between the braces, as UTF-8 offsets in the whole text.
     case expression(Range<Int>)
   }
 
   package let segments: [Segment]
   private let text: [UInt8]
 
-  /// Whether the text is one expression and nothing else.
+  /// Whether the text is exactly one expression.
   package var isSingle: Bool {
     if segments.count == 1, case .expression = segments[0] { true } else { false }
-  }
-
-  /// Whether the text holds an expression.
-  package var hasExpressions: Bool {
-    segments.contains { if case .expression = $0 { true } else { false } }
   }
 
   private init(_ text: [UInt8], _ segments: [Segment]) {
@@ -50,7 +45,7 @@ package struct Template: Sendable {
     return .success(Template(bytes, segments))
   }
 
-  /// Takes a text for one expression, which may stand in `${{ … }}`: as `if` and `until` are written.
+  /// Parses a text that is one expression, with or without `${{ … }}`, as in `if` and `until`.
   package static func parseExpression(_ text: String) -> Result<Template, ExpressionError> {
     let bytes = Array(text.utf8)
     let blanks: Set<UInt8> = [ASCII.space, ASCII.tab, ASCII.newline, ASCII.carriageReturn]
@@ -65,14 +60,14 @@ package struct Template: Sendable {
       return .success(Template(bytes, [.expression(start + 3..<close)]))
     case .success(let close):
       let message = "one expression is expected here, but something follows its `}}`; put all of it inside"
-      // What stood together in braces need not stay together.
+      // Parts that were grouped by braces may be grouped differently without them.
       let suggestions = expression(joining: text).map { [Suggestion.code($0, for: 0..<bytes.count)] } ?? []
       return .failure(
         ExpressionError([ExpressionFault(MessageText(message, suggestions).tentative, at: close + 2..<end)]))
     }
   }
 
-  /// Where the expression begins that is open at the end of a text; nil if none is.
+  /// The offset where an expression begins that isn't closed at the end of a text; nil if there is none.
   package static func openExpression(in text: [UInt8]) -> Int? {
     var start = 0
     while let open = opening(in: text, from: start) {
@@ -82,7 +77,7 @@ package struct Template: Sendable {
     return nil
   }
 
-  /// The expression that a text is with what stands inside its braces and between them in one.
+  /// The text as one expression, without its braces; nil if that doesn't parse.
   private static func expression(joining text: String) -> String? {
     guard case .success(let template) = parse(text) else { return nil }
     let joined = template.segments.map { segment in
@@ -106,7 +101,7 @@ package struct Template: Sendable {
     return nil
   }
 
-  /// Where the `}}` of an expression begins.
+  /// The offset of the `}}` that closes an expression.
   private static func closing(in text: [UInt8], from start: Int) -> Result<Int, ExpressionError> {
     var lexer = Lexer(text, range: start..<text.count)
     var depth = 0
@@ -132,9 +127,11 @@ package struct Template: Sendable {
 
   /// Checks the expressions.
   ///
-  /// `expecting` is the type that the place wants, which a text of several parts is only if that
-  /// is a string; `takesOptional` says whether a place that takes anything takes what may not be there, and
-  /// `leavesOutAbsent` whether an optional is taken for what it holds, because its absence leaves the place out.
+  /// - Parameters:
+  ///   - expecting: The type that the place requires; a text with several parts fits only a string.
+  ///   - takesOptional: Whether a place that accepts any type also accepts a value that may be absent.
+  ///   - leavesOutAbsent: Whether an optional is accepted for the value inside it, because the place is left out if the
+  ///     value is absent.
   package func compile(
     in scope: ExpressionScope, expecting: ValueType? = nil, takesOptional: Bool = true, leavesOutAbsent: Bool = false
   ) -> Result<CompiledTemplate, ExpressionError> {
@@ -187,7 +184,7 @@ package struct Template: Sendable {
     return range
   }
 
-  /// Why a value of the type cannot be written into a text, or nil if it can.
+  /// The reason why a value of the type can't be written into a text, or nil if it can.
   private static func notWritable(_ type: ValueType, _ source: String, at place: Range<Int>) -> MessageText? {
     func write(_ code: String, _ lead: String) -> MessageText {
       MessageText("\(lead) `\(code)`", code.contains("…") ? [] : [.code(code, for: place)])
@@ -217,14 +214,14 @@ package struct Template: Sendable {
   }
 }
 
-/// A template whose expressions are checked.
+/// A template with checked expressions.
 package struct CompiledTemplate: Sendable {
   enum Part: Sendable {
     case text(String)
     case program(CompiledExpression)
   }
 
-  /// The type of the value: the expression's own, or that of texts.
+  /// The type of the value: the type of a single expression, otherwise a string.
   package let type: ValueType
   private let parts: [Part]
   private let isSingle: Bool
@@ -250,35 +247,35 @@ package struct CompiledTemplate: Sendable {
   /// The names of the declared variables that the expressions read.
   package var readVariables: Set<String> { programs.reduce(into: []) { $0.formUnion($1.readVariables) } }
 
-  /// Where the expressions read a variable, and which of its fields.
+  /// The places where the expressions read a variable, with the fields that they read.
   package func references(_ root: String) -> [(path: [String], range: Range<Int>)] {
     programs.flatMap { $0.references(root) }
   }
 
-  /// The names that are all of the expression, as `steps`, `get` and `day` of `steps.get.day`.
+  /// The names if the template only reads a path, such as `steps`, `get` and `day` for `steps.get.day`.
   package var pathRead: [String]? { isSingle ? programs[0].pathRead : nil }
 
-  /// The value, if it depends on nothing.
+  /// The value, if it doesn't depend on any variable.
   package var constant: Value? {
     if isSingle { return programs[0].constant }
     return programs.allSatisfy { $0.constant != nil } ? try? evaluate([]) : nil
   }
 
-  /// The value, given those of the scope's variables by slot.
+  /// The value of the template, given the values of the scope's variables by slot.
   package func evaluate(
     _ variables: [Value], limits: EvaluationLimits = EvaluationLimits()
   ) throws(EvaluationError) -> Value {
     try evaluate { program throws(EvaluationError) in try program.evaluate(variables, limits: limits) }
   }
 
-  /// The value, asking for those variables only that the expressions read.
+  /// The value of the template, asking only for the variables that the expressions read.
   package func evaluate(
     limits: EvaluationLimits = EvaluationLimits(), _ value: (String) -> Value?
   ) throws(EvaluationError) -> Value {
     try evaluate { program throws(EvaluationError) in try program.evaluate(limits: limits, value) }
   }
 
-  /// The text, with words in the place of what is not known.
+  /// The text, with unknown values replaced by words.
   package func text(
     _ variables: [Value], unknown: (Unknown) -> String
   ) throws(EvaluationError) -> String {

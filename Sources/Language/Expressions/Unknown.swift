@@ -1,20 +1,21 @@
-// What a plan does not know yet.
+// Values that a plan doesn't know yet.
 //
-// A plan evaluates a recipe's expressions before anything is written, so some of what they read is only known after a
-// step has run. In its place stands an unknown. An expression that reads one ends with an error of its own kind, so that
-// CEL's absorption decides what can be decided all the same: `false && x`, `true || x`, and the other branch of `?:` do
-// not need `x`. A list or an object may hold unknowns and can still be counted, gone through and handed on.
+// A plan evaluates a recipe's expressions before anything is written, so some of the values that they read are only
+// known after a step has run. Such a value is represented by an unknown. An expression that reads one fails with an
+// error of its own kind, so CEL's absorption still decides where it can: `false && x`, `true || x`, and the other
+// branch of `?:` don't need `x`. A list or an object that contains unknowns can still be counted, iterated and passed
+// on.
 //
-// Only scopes that say so (`ExpressionScope.mayMeetUnknowns`) compile the guards that look for unknowns; evaluations of
-// runs are not touched by any of this. For the same reason an unknown has no kind of its own among values: it travels as
-// a type value with a name that no type can have.
+// Only scopes that ask for it (`ExpressionScope.mayMeetUnknowns`) compile the guards that look for unknowns; runs
+// evaluate without them. For the same reason an unknown isn't a kind of value of its own: it is a type value with a
+// name that no type can have.
 package import Basics
 
-/// What stands in the place of a value that is only known later.
+/// Represents a value that is only known later.
 package struct Unknown: Hashable, Sendable {
   /// When it will be known: `known after 'make'`.
   package var reason: String
-  /// Whether it may turn out that there is nothing in this place.
+  /// Whether the value may turn out to be absent.
   package var mayBeAbsent: Bool
 
   package init(_ reason: String, mayBeAbsent: Bool = false) {
@@ -26,16 +27,16 @@ package struct Unknown: Hashable, Sendable {
   private static let absentMark = "?? "
   private static let presentMark = "?! "
 
-  /// What a value stands for, if it is an unknown.
+  /// The unknown that a value represents, if it does.
   package init?(_ value: Value) {
     guard case .type(let name) = value.content, name.hasPrefix(Unknown.mark) else { return nil }
     self.init(String(name.dropFirst(3)), mayBeAbsent: name.hasPrefix(Unknown.absentMark))
   }
 
-  /// The unknown in the place of a value.
+  /// The value that represents the unknown.
   package var value: Value { Value(.type((mayBeAbsent ? Unknown.absentMark : Unknown.presentMark) + reason)) }
 
-  /// A value of a type of which nothing is known but its type: an object whose required fields are there and unknown.
+  /// An unknown value of a type; for an object, its required fields are present and unknown.
   package func value(of type: ValueType) -> Value {
     guard !mayBeAbsent, case .object(let object) = type else { return value }
     var map = ValueMap()
@@ -47,9 +48,9 @@ package struct Unknown: Hashable, Sendable {
 }
 
 extension Value {
-  /// The first unknown in the value, if there is any.
+  /// The first unknown in the value, if there is one.
   ///
-  /// - Parameter budget: How many values are looked at; when they are used up, the answer is nil.
+  /// - Parameter budget: The number of values to search; the result is nil when it is used up.
   package func firstUnknown(within budget: inout Int) -> Unknown? {
     budget -= 1
     if budget < 0 { return nil }
@@ -65,7 +66,7 @@ extension Value {
     return nil
   }
 
-  /// The value without the fields and items that are not known.
+  /// The value without unknown fields and items.
   package var withoutUnknowns: Value {
     switch content {
     case .list(let items): return .list(items.filter { Unknown($0) == nil }.map(\.withoutUnknowns))
@@ -78,22 +79,22 @@ extension Value {
     }
   }
 
-  /// The first unknown in the value, if there is any.
+  /// The first unknown in the value, if there is one.
   package var firstUnknown: Unknown? {
     var budget = 10_000_000
     return firstUnknown(within: &budget)
   }
 }
 
-/// Keeps an expression from going on with a value that is not known.
+/// Stops an evaluation at a value that isn't known.
 final class KnownNode: Node {
-  /// How much of a value has to be known.
+  /// How much of a value must be known.
   enum Extent: Sendable {
-    /// That it is there; what it holds may be unknown.
+    /// Its presence; its contents may be unknown.
     case itself
-    /// How many items or which keys it has as well.
+    /// Its presence and its number of items or its keys.
     case keys
-    /// All of it.
+    /// The whole value.
     case whole
   }
 
@@ -131,7 +132,7 @@ final class KnownNode: Node {
   }
 }
 
-/// Keeps `has` from taking a field for present that may turn out to be absent.
+/// Keeps `has` from treating a field as present that may turn out to be absent.
 final class DecidedFieldNode: Node {
   let range: Range<Int>
   let inner: any Node

@@ -2,12 +2,12 @@ import Basics
 
 // Int literals where only a double fits: `average < 50`, `stats.mean([1, 2.5])`, `flag ? 1 : 2.5`.
 //
-// CEL converts no number on its own, and neither do recipes, but a literal is not a number yet. So a literal (with its
-// sign, in a list that is written out, or in a branch of `?:`) is read as a double if that is wanted and an int doesn't
-// fit. What is computed of literals stays an int: `1 / 2` is 0. Plain CEL is left as it is.
+// Neither CEL nor recipes convert numbers implicitly, but a literal has no fixed type yet. So an int literal (with its
+// sign, in a list literal, or in a branch of `?:`) becomes a double if a double is wanted and an int doesn't fit. The
+// result of an operation on literals stays an int: `1 / 2` is 0. Plain CEL isn't changed.
 
 extension Checker {
-  /// The part with its int literals as doubles; nil if that doesn't make it what is wanted.
+  /// The part with its int literals as doubles; nil if it doesn't have the wanted type then.
   func widened(_ result: Result, _ syntax: Syntax, to wanted: ValueType) -> Result? {
     guard isSound,
       let node = widened(result.node, inference.resolved(result.type), items: result.items, syntax, to: wanted)
@@ -55,7 +55,7 @@ extension Checker {
     }
   }
 
-  /// Two operands, one with its int literals as doubles where the other has doubles.
+  /// Two operands, with the int literals of one as doubles if the other has doubles.
   func widened(
     _ one: Result, _ left: Syntax, _ types: (ValueType, ValueType), _ other: Result, _ right: Syntax,
     of symbol: BinaryOperator? = nil
@@ -82,7 +82,7 @@ extension Checker {
 }
 
 extension Syntax {
-  /// Whether it is a number as it is written, maybe with a sign.
+  /// Whether it is a number literal, with or without a sign.
   fileprivate var isNumber: Bool {
     switch kind {
     case .literal: true

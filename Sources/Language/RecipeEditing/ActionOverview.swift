@@ -1,7 +1,7 @@
 import ActionKit
 
 extension ActionDescriptor {
-  /// What the action does, takes and gives, without what its fields hold in turn.
+  /// The action's summary, effect, inputs and outputs, without the fields inside these.
   var overview: String {
     let effect =
       takesEffect ? "what the step declares in `effect`." : "`\(effect.name)`. \(effect.sentence)"
@@ -15,7 +15,7 @@ extension ActionDescriptor {
 }
 
 extension FieldSchema {
-  /// The field in a list of those that are given, or of those that are told.
+  /// The field as a line in a list of inputs or outputs.
   fileprivate func line(isGiven: Bool) -> String {
     shownField(name, type.name, isGiven ? fact : isOptional ? "may be absent" : nil, summary)
   }

@@ -4,14 +4,14 @@ import Calendars
 import Expressions
 import Recipes
 
-// Completion of keys and of values that are no expressions: by the schema, which says what keys there are and what each
-// takes, and by what only the folder knows (connections, other recipes, a recipe's inputs and steps).
+// Completion of keys, and of values that aren't expressions. The schema provides the keys and their possible values.
+// The folder provides the rest: connections, other recipes, a recipe's inputs and steps.
 
 extension EditorService {
-  /// What may be written at an offset, the likeliest first.
+  /// The completions at an offset, the most likely first.
   package func completions(in source: Source, at offset: Int) -> [Completion] {
     let found = unsorted(in: source, at: min(max(offset, 0), source.bytes.count))
-    // What is equally likely stays in the order of its declaration.
+    // Equally likely completions keep the order of their declaration.
     return found.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }.enumerated()
       .map { rank, entry in
         var completion = entry.element
@@ -41,7 +41,7 @@ extension EditorService {
 }
 
 extension TextOutline {
-  /// How many bytes of the value in which a cursor is follow it: on its line, without a quote that ends it.
+  /// The number of bytes after the cursor that belong to the same value: on its line, without the closing quote.
   fileprivate func restOfWord(_ cursor: TextCursor, _ offset: Int) -> Int {
     if cursor.place == .key { return cursor.own == nil ? bytes[offset...].prefix(while: \.isPartOfName).count : 0 }
     let value = nodes[cursor.node].value
@@ -72,11 +72,11 @@ private struct CompletedPlace {
 
   var keys: [Completion] {
     let node = cursor.node
-    // A key isn't put before what stands on the line already.
+    // A key isn't inserted before other text on its line.
     let rest = source.bytes[offset..<outline.lineEnd(at: offset)].drop(while: \.isPartOfName)
     let next = rest.first { $0 != ASCII.space }
     if cursor.own == nil, !cursor.isFlow, let next, next != ASCII.hash { return [] }
-    // What is being written as the first key of an item isn't its value.
+    // A word that is being written as the first key of an item isn't the item's value.
     let isNew = outline.nodes[node].kind == .item && cursor.own == nil && outline.nodes[node].children.isEmpty
     let forms =
       isNew ? walk.declarations(of: node).flatMap { walk.expanded($0, nil) } : walk.forms(of: node)
@@ -85,7 +85,7 @@ private struct CompletedPlace {
     }
     var found = known(node).filter { !present.contains($0.label) }
     let items = forms.compactMap { $0["items"] }
-    // In a list that has no dash here, the keys of its items.
+    // In a list without a dash at the cursor, the keys of the list's items.
     if !items.isEmpty, !cursor.isFlow, cursor.own == nil, present.isEmpty {
       let inItems = items.flatMap { walk.expanded($0, nil) }
       found += members(of: inItems, in: inItems, besides: [], dash: true)
@@ -108,24 +108,24 @@ private struct CompletedPlace {
     return found
   }
 
-  /// The keys of some forms of a mapping that may be added to those that it has.
+  /// The keys that can be added to a mapping with some forms, besides the keys that it has.
   private func members(
     of forms: [Value], in all: [Value], besides present: [String], dash: Bool = false
   ) -> [Completion] {
     walk.members(of: forms).compactMap { member in
       if present.contains(member.name) { return nil }
       let obstacle = walk.obstacle(to: member.name, in: all, besides: present)
-      // What goes with another key is of no use before there is any.
+      // A key that depends on a single other key isn't offered in an empty mapping.
       if obstacle == false || obstacle == true && present.isEmpty && walk.companions(of: member.name, in: all) < 2 {
         return nil
       }
-      // On top of a recipe the keys stand as they are read.
+      // At the top level of a recipe, the keys are listed in reading order.
       let isFirst = (cursor.node != 0 || kind != .recipe) && walk.isRequired(member.name, in: all)
       return key(member.name, member.schema, dash: dash, rank: obstacle == true ? 3 : isFirst ? 0 : 1)
     }
   }
 
-  /// The keys that the schema doesn't know, or not as well.
+  /// The keys that the schema doesn't know, or describes less well.
   private func known(_ node: Int) -> [Completion] {
     let name = outline.nodes[node].name
     let parent = outline.nodes[node].parent
@@ -212,7 +212,7 @@ private struct CompletedPlace {
       .key, name, detail: type, documentation: walk.meaning(schema), edit: edit(text), rank: rank)
   }
 
-  /// A key with what comes before its value.
+  /// A key with the text before its value.
   private func insertion(_ name: String, _ type: String, column: Int? = nil) -> String {
     if cursor.own != nil { return name }
     let margin = String(repeating: " ", count: (column ?? cursor.column) + 2 + lead.utf8.count)
@@ -228,7 +228,7 @@ private struct CompletedPlace {
     return Diagnostic.Edit(cursor.written, lead + text)
   }
 
-  /// The blank that keeps what is put in away from its colon or dash, where there is none.
+  /// A space between the inserted text and the colon or dash directly before it; empty if there is one already.
   private var lead: String {
     let start = cursor.written.lowerBound
     guard start > 0 else { return "" }
@@ -244,13 +244,13 @@ private struct CompletedPlace {
     let isQuoted =
       start < offset && (source.bytes[start] == ASCII.quote || source.bytes[start] == ASCII.apostrophe)
     let range = (isQuoted ? start + 1 : start)..<offset
-    // Behind the quote that ends it nothing more is written.
+    // After the closing quote, nothing can be completed.
     if isQuoted, offset > start + 1, offset == outline.nodes[node].value.upperBound,
       source.bytes[offset - 1] == source.bytes[start]
     {
       return []
     }
-    // Brackets are of no value's text.
+    // An open bracket begins a mapping or a list, not a text.
     if start < offset, [ASCII.openBrace, ASCII.openBracket].contains(source.bytes[start]) { return [] }
     let lead = lead
     func value(
@@ -261,7 +261,7 @@ private struct CompletedPlace {
         kind, text, detail: detail, documentation: meaning, edit: Diagnostic.Edit(range, lead + spelled), rank: rank)
     }
     var owner = node
-    // An item of a list is what the list's key says.
+    // For an item of a list, the list's key determines the values.
     while outline.nodes[owner].kind == .item, outline.nodes[owner].parent != 0 { owner = outline.nodes[owner].parent }
     let parent = outline.nodes[owner].parent
     let isAfterRecipe = ["afterRecipe", "afterRecipe recipe"].contains {
@@ -270,7 +270,7 @@ private struct CompletedPlace {
     var found: [Completion] = []
     switch (kind, outline.nodes[owner].name) {
     case (.recipe, "uses"):
-      // Those first that need no connection, or have one.
+      // Actions that need no connection, or have one, come first.
       let connected = Set((folder.environment(source.name).connections ?? [:]).values)
       let ready = Set(folder.catalog.plugins.filter(\.worksUnconfigured).map(\.name)).union(connected)
       return folder.catalog.actionIDs.compactMap(folder.catalog.action).map { action in
@@ -328,9 +328,9 @@ private struct CompletedPlace {
     if kind == .recipe, outline.nodes[node].name == "cron" {
       found += CompletedPlace.crons.map { value($0.text, detail: $0.meaning) }
     }
-    // What is written so far may be the beginning of its braces.
+    // The text so far may be the beginning of `${{`.
     if "${{".utf8.starts(with: source.bytes[range]), takesTemplates(node) {
-      // In brackets the braces would be those of YAML.
+      // In brackets, YAML would read unquoted braces as its own.
       let isBare = isQuoted || !cursor.isFlow
       let text = isBare ? "\(lead)${{  }}" : "\(lead)\"${{  }}\""
       let place = text.utf8.count - (isBare ? 3 : 4)
@@ -348,13 +348,13 @@ private struct CompletedPlace {
     ("*/15 * * * *", "every 15 minutes"), ("0 9 1 * *", "on the 1st of each month at 9:00"),
   ].map { (text: $0.0, meaning: $0.1) }
 
-  /// What a type may be, for `type` and inputs.
+  /// The types for `type` and for inputs.
   private static let types = [
     "string", "int", "double", "bool", "date", "timestamp", "duration", "bytes", "list(string)", "map(string, string)",
     "choice(a, b)", "dyn",
   ]
 
-  /// The types that may be written, whole or as what a type holds.
+  /// The types that can be completed, either as the whole type or inside another type such as a list.
   private func types(
     _ value: (_ text: String, _ kind: Completion.Kind, _ detail: String, _ meaning: String, _ rank: Int) -> Completion
   ) -> [Completion] {
@@ -363,7 +363,7 @@ private struct CompletedPlace {
       return CompletedPlace.types.map { value($0, .value, "type", "", 1) }
     }
     let start = source.bytes[(open + 1)..<offset].firstIndex { $0 != ASCII.space } ?? offset
-    // The rest of the whole type stays.
+    // The rest of the outer type is kept.
     return CompletedPlace.types.map {
       var type = Completion(.value, $0, detail: "type", edit: Diagnostic.Edit(start..<offset, $0), rank: 1)
       type.rest = source.bytes[offset...].prefix(while: \.isPartOfName).count
@@ -371,7 +371,8 @@ private struct CompletedPlace {
     }
   }
 
-  /// The type of an input that is given a value here: of this recipe, of the one that a step calls, or of the tested one.
+  /// The type of an input whose value is given here: an input of this recipe, of the called recipe, or of the tested
+  /// recipe.
   private func inputType(of name: String, in node: Int) -> ValueType? {
     let (given, parent) = (outline.nodes[node].name, outline.nodes[node].parent)
     switch (kind, given) {
@@ -383,7 +384,7 @@ private struct CompletedPlace {
     }
   }
 
-  /// Whether an expression may stand in a node's value: in `with`, in names for values and where the schema says so.
+  /// Whether a node's value may contain expressions: in `with`, in names for values and where the schema allows it.
   private func takesTemplates(_ node: Int) -> Bool {
     let names = outline.names(to: node)
     if kind == .test || kind == .recipe && names.first == "inputs" { return false }
@@ -398,14 +399,14 @@ private struct CompletedPlace {
   /// The recipe that a test tests.
   private var tested: OtherRecipe? { service.tested(by: outline, source) }
 
-  /// The files of the folder that fit, as paths from this file's folder.
+  /// The files of the folder that fit, as paths relative to this file's folder.
   private func files(_ fits: (String) -> Bool) -> [String] {
     folder.files().filter(fits).map { $0.path(from: source.name) }
   }
 }
 
 extension String {
-  /// The path as it is written in another file.
+  /// The path, relative to another file's folder.
   func path(from other: String) -> String {
     var own = split(separator: "/", omittingEmptySubsequences: false)[...]
     var base = other.split(separator: "/", omittingEmptySubsequences: false).dropLast()
@@ -416,7 +417,7 @@ extension String {
     return (base.map { _ in ".." } + own.map(String.init)).joined(separator: "/")
   }
 
-  /// Whether a plain scalar of YAML would not be this text.
+  /// Whether YAML would read the unquoted text as something else.
   fileprivate func needsQuotes(isFlow: Bool) -> Bool {
     guard let first = utf8.first else { return true }
     if isFlow, utf8.contains(where: { ",[]{}".utf8.contains($0) }) { return true }

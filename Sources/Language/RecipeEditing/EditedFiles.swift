@@ -5,13 +5,13 @@ import Glibc
 package import Recipes
 import YAMLReader
 
-/// A file of the folder as one question sees it.
+/// A file of the folder, as a single request sees it.
 final class EditedFile {
-  /// The path without what can be taken out of it, so that two names of a file are one.
+  /// The normalised path, so that two names of a file are equal.
   let path: String
-  /// The text itself, to which all places belong.
+  /// The original text; all positions refer to it.
   let source: Source
-  /// The text as far as YAML reads it.
+  /// The text with the parts blanked that YAML can't parse.
   let readable: Source
   let document: YAMLDocument?
   let kind: EditedFileKind
@@ -24,14 +24,14 @@ final class EditedFile {
     kind = EditedFileKind(path: path)
   }
 
-  /// What YAML can't read of the text.
+  /// The bytes of the text that YAML can't parse.
   var unreadable: [UInt8] {
     readable === source ? [] : zip(source.bytes, readable.bytes).compactMap { $0 == $1 ? nil : $0 }
   }
 
   var root: Value { document?.root ?? .null }
 
-  /// The steps of a recipe, with those inside others.
+  /// The steps of a recipe, including nested steps.
   private(set) lazy var steps: [Value] = {
     var found: [Value] = []
     var open = ["steps", "onFailure", "finally"].compactMap { root[$0]?.list }
@@ -47,10 +47,10 @@ final class EditedFile {
   private lazy var stepsByID: [String: Value] = Dictionary(
     steps.compactMap { step in step["id"]?.string.map { ($0, step) } }, uniquingKeysWith: { first, _ in first })
 
-  /// The step of an id.
+  /// The step with an id.
   func step(_ id: String) -> Value? { stepsByID[id] }
 
-  /// Where the name stands in the text that a scalar is.
+  /// The range of a scalar's text, without its quotes.
   func range(ofNameAt value: Value) -> Range<Int>? {
     guard let scalar = document?.scalar(at: value.place) else { return nil }
     switch scalar.style {
@@ -65,7 +65,7 @@ final class EditedFile {
 }
 
 extension Value {
-  /// What holds the steps inside a step: lists, or mappings with a list under `steps`.
+  /// The parts that contain a step's nested steps: lists, or mappings with a list under `steps`.
   var blocks: [Value] {
     ["steps", "else", "default", "onError"].compactMap { self[$0] } + ["cases", "parallel"].flatMap { self[$0].values }
   }
@@ -82,10 +82,10 @@ extension Value? {
   fileprivate var values: [Value] { self?.map?.members.map(\.value) ?? [] }
 }
 
-/// The files that one question is about, each read once; those that are given are as they are given.
+/// The files for a single request, each read once; given files replace the folder's.
 final class EditedFiles {
   let folder: EditorFolder
-  /// A connection that is called otherwise in these files than in the folder.
+  /// A connection whose name in these files differs from its name in the folder.
   var renamedConnection: (from: String, to: String)?
   private let given: [String: Source]
   private var known: [String: EditedFile?] = [:]
@@ -109,19 +109,19 @@ final class EditedFiles {
     return file
   }
 
-  /// The paths of all recipes and tests, those of the folder and those that are given.
+  /// The paths of all recipes and tests, both in the folder and among the given files.
   private(set) lazy var paths: [String] = {
     let listed = folder.files().map { Recipe.path($0, besides: "") }
     return listed + given.keys.filter { !listed.contains($0) && EditedFileKind(path: $0) != .configuration }.sorted()
   }()
 
-  /// The paths of all recipes and tests, with those beside a file.
+  /// The paths of all recipes and tests, including files beside a file.
   private func paths(besides path: String) -> [String] {
     let known = Set(paths)
     return paths + folder.filesBeside(path).map { Recipe.path($0, besides: "") }.filter { !known.contains($0) }
   }
 
-  /// The `errand.yaml` that a file belongs to: the next one above it.
+  /// The `errand.yaml` that applies to a file: the nearest one above it.
   func configuration(for path: String) -> EditedFile? {
     if EditedFileKind(path: path) == .configuration { return file(path) }
     var parts = path.split(separator: "/", omittingEmptySubsequences: false)
@@ -134,7 +134,7 @@ final class EditedFiles {
     return nil
   }
 
-  /// The recipe of a name, sought beside a file first.
+  /// The recipe with a name; files beside a given file are searched first.
   func recipe(named name: String, besides path: String) -> EditedFile? {
     for ending in ["yaml", "yml"] {
       if let file = file(Recipe.path("\(name).\(ending)", besides: path)) { return file }
@@ -144,8 +144,8 @@ final class EditedFiles {
     }
   }
 
-  /// The files in which a text stands, of those that may name what a file declares: the file itself, and the files that
-  /// name it or one of these.
+  /// The files that contain a text and may refer to a declaration: the declaring file itself, and the files that name
+  /// it directly or through other files.
   func files(mentioning text: String, declaredIn path: String) -> [EditedFile] {
     var found = [path]
     var open = [path]
@@ -160,7 +160,7 @@ final class EditedFiles {
     return found.filter { source($0)?.holds(text) ?? false }.compactMap(file)
   }
 
-  /// All files in which a text stands, with the configuration.
+  /// All files that contain a text, including the configuration.
   func files(mentioning text: String, besides path: String) -> [EditedFile] {
     let configuration = configuration(for: path).map { [$0] } ?? []
     return configuration.filter { $0.source.holds(text) }
@@ -169,7 +169,7 @@ final class EditedFiles {
       }.compactMap(file)
   }
 
-  /// What a check of a file meets.
+  /// The results of the check of a file.
   struct Checked {
     /// The type of a recipe's outputs, if it has no errors.
     var outputs: ValueType?
@@ -178,7 +178,7 @@ final class EditedFiles {
     var errors: [Diagnostic]
   }
 
-  /// What a check of a file meets, which is made once.
+  /// The results of the check of a file, which runs only once.
   func check(_ file: EditedFile) -> Checked {
     if let known = checked[file.path] { return known }
     let found = checkAnew(file)
@@ -211,12 +211,12 @@ final class EditedFiles {
 }
 
 extension Source {
-  /// Whether a text stands anywhere in it.
+  /// Whether the source contains a text.
   func holds(_ text: String) -> Bool { RecipeEditing.holds(bytes, text) }
 }
 
 extension CheckObserver.Text {
-  /// The expressions in it; the last may still have no `}}`.
+  /// The expressions in the text; the last one may lack its `}}`.
   package var expressions: [Range<Int>] {
     let text = String(decoding: value, as: UTF8.self)
     for ending in ["", "}}"] {
@@ -228,11 +228,11 @@ extension CheckObserver.Text {
     return []
   }
 
-  /// Whether a name may stand in it.
+  /// Whether the text may contain a name.
   func mayHold(_ name: String) -> Bool { RecipeEditing.holds(value, name) }
 }
 
-/// Whether a text stands anywhere in bytes.
+/// Whether bytes contain a text.
 func holds(_ bytes: [UInt8], _ text: String) -> Bool {
   let wanted = Array(text.utf8)
   guard let first = wanted.first else { return true }

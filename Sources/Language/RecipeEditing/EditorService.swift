@@ -1,33 +1,33 @@
-// What editors ask about the files of a folder: recipes, tests of recipes and errand.yaml.
+// Answers editors' requests about the files of a folder: recipes, tests of recipes and errand.yaml.
 //
-// Everything is computed anew from the texts when it is asked for, because a check of a recipe takes milliseconds; nothing
-// is kept between two questions, so that nothing can be stale. All places are byte offsets in a `Source`; how a protocol
-// counts is for the language server to translate.
+// Each answer is computed from the current texts, because a check of a recipe takes milliseconds. Nothing is cached
+// between requests, so nothing can be stale. All positions are byte offsets in a `Source`; the language server converts
+// them to the positions of its protocol.
 //
-// A text that is being written is seldom whole. Three things make it answer nevertheless:
+// A text that is being edited is usually incomplete. Three techniques make answers possible nevertheless:
 //
-// 1. `TextOutline` reads keys, items and indentation without a parser of YAML, so that where the cursor is (under which
-//    keys, beside which others) is known in any text.
-// 2. `RecoveredText` blanks out the lines that YAML can't read, with offsets kept, until the rest can be checked.
-// 3. Completion in an expression checks the file with a name put in the place of what is being written, and asks what the
-//    checker knew there (`CheckObserver`, `ExpressionScope.point`).
+// 1. `TextOutline` reads keys, items and indentation without a YAML parser, so that the keys above and beside the cursor
+//    are known in any text.
+// 2. `RecoveredText` blanks the lines that YAML can't parse, keeping all offsets, until the rest can be checked.
+// 3. Completion in an expression checks the file with a placeholder name in place of the text being written, and uses the
+//    checker's scope at that name (`CheckObserver`, `ExpressionScope.point`).
 
 package import ActionKit
 package import Basics
 package import Recipes
 
-/// A folder with the files that an editor works on, those that are open as they are in the editor.
+/// A folder with the files that an editor works on; open files have the editor's contents.
 package struct EditorFolder: Sendable {
   /// The actions there are.
   package var catalog: ActionCatalog
-  /// What the recipe or test at a path is checked against; its `read` gives open files as they are in the editor.
+  /// The environment for checking the recipe or test at a path; its `read` returns the editor's contents of open files.
   package var environment: @Sendable (_ path: String) -> RecipeEnvironment
   /// The paths of all recipes and their tests.
   package var files: @Sendable () -> [String]
-  /// The paths of the recipes and tests beside a file and beside open ones, and in `tests` there: in folders that may be
-  /// none of recipes.
+  /// The paths of the recipes and tests beside a file and beside open files, and in `tests` folders there, even if
+  /// these aren't recipe folders.
   package var filesBeside: @Sendable (_ path: String) -> [String]
-  /// The names of the secrets that there are, as far as that is known without reading one.
+  /// The names of the existing secrets, if they can be found without reading a secret.
   package var secretNames: @Sendable () -> [String]
   /// The time.
   package var now: @Sendable () -> Timestamp
@@ -50,7 +50,7 @@ package struct EditorFolder: Sendable {
   }
 }
 
-/// What a file is, by its name.
+/// The kind of a file, determined by its name.
 package enum EditedFileKind: Sendable {
   case recipe, test, configuration
 
@@ -63,7 +63,7 @@ package enum EditedFileKind: Sendable {
     }
   }
 
-  /// The schema of such files.
+  /// The schema of files of this kind.
   package var schema: FileSchema {
     switch self {
     case .recipe: .recipe
@@ -74,7 +74,7 @@ package enum EditedFileKind: Sendable {
 }
 
 extension EditorFolder {
-  /// Checks a file as what it is by its name; the recipe is nil for a faulty one and for other files.
+  /// Checks a file as the kind that its name determines; the recipe is nil for a faulty recipe and for other files.
   func check(_ source: Source, in environment: RecipeEnvironment) -> CheckedRecipe {
     switch EditedFileKind(path: source.name) {
     case .recipe: Recipe.check(source, in: environment)
@@ -87,21 +87,21 @@ extension EditorFolder {
   }
 }
 
-/// Answers what editors ask.
+/// Answers editors' requests.
 package struct EditorService: Sendable {
   let folder: EditorFolder
 
   package init(_ folder: EditorFolder) { self.folder = folder }
 }
 
-// MARK: What is answered
+// MARK: Answers
 
-/// Something that may be written at a place.
+/// A text that can be inserted at a place.
 package struct Completion: Sendable {
   package enum Kind: String, Sendable {
     /// A key of a mapping.
     case key
-    /// A word that a key takes.
+    /// A word that is a value of a key.
     case value
     /// An action.
     case action
@@ -117,22 +117,23 @@ package struct Completion: Sendable {
   }
 
   package var kind: Kind
-  /// What is shown, and matched with what is being written.
+  /// The text that is displayed, and matched with the text being written.
   package var label: String
   /// The type, or a short form.
   package var detail: String
-  /// What it is for, in Markdown; may be empty.
+  /// The documentation, in Markdown; may be empty.
   package var documentation: String
-  /// What is replaced, and by what.
+  /// The range to replace and the new text.
   package var edit: Diagnostic.Edit
-  /// How many bytes behind that belong to the same word, which is replaced as a whole or only up to the cursor; nil while
-  /// that isn't known.
+  /// The number of bytes after the cursor that belong to the same word; nil if unknown.
+  ///
+  /// An editor replaces the whole word, or only the part before the cursor.
   package var rest: Int?
-  /// What is matched with what stands in the range of the edit, where that isn't the label.
+  /// The text to match with the edit's range, if it isn't the label.
   package var match: String?
-  /// Where the cursor goes within the new text, where that isn't its end: a range of it to be written over.
+  /// The range of the new text that is selected afterwards; if nil, the cursor is placed at its end.
   package var selection: Range<Int>?
-  /// The likeliest first: completions are shown by this, then by their labels.
+  /// The position in the list: completions are sorted by rank, then by label.
   package var rank: Int
 
   package init(
@@ -149,11 +150,11 @@ package struct Completion: Sendable {
   }
 }
 
-/// What is shown about a thing that is pointed at.
+/// The information that an editor displays for the text under the pointer.
 package struct Hover: Sendable {
-  /// What it is, in Markdown.
+  /// The information, in Markdown.
   package var text: String
-  /// The bytes that it is about.
+  /// The range of the text that it describes.
   package var range: Range<Int>
 
   package init(_ text: String, at range: Range<Int>) {
@@ -168,7 +169,7 @@ package struct SignatureHelp: Sendable {
   package var forms: [(text: String, summary: String)]
   /// The form that fits best.
   package var active: Int
-  /// Which argument is being written, from 0.
+  /// The index of the argument that is being written.
   package var argument: Int
 
   package init(forms: [(text: String, summary: String)], active: Int, argument: Int) {
@@ -189,7 +190,7 @@ package struct FileEdits: Sendable {
   }
 }
 
-/// A part of a file in its outline.
+/// An element of a file's outline.
 package struct OutlineItem: Sendable {
   package enum Kind: String, Sendable {
     case section, input, trigger, step, branch, variable, output, testCase, setting
@@ -197,11 +198,11 @@ package struct OutlineItem: Sendable {
 
   package var kind: Kind
   package var name: String
-  /// What it does, in a few words: the action of a step, the type of an input.
+  /// A short description: the action of a step, the type of an input.
   package var detail: String
-  /// All of it.
+  /// The range of the whole element.
   package var range: Range<Int>
-  /// What names it, within `range`.
+  /// The range of its name, within `range`.
   package var nameRange: Range<Int>
   package var children: [OutlineItem]
 
@@ -218,7 +219,7 @@ package struct OutlineItem: Sendable {
   }
 }
 
-/// A piece of an expression, by what it means.
+/// A token of an expression, classified for highlighting.
 package struct HighlightedToken: Sendable {
   package enum Kind: String, CaseIterable, Sendable {
     case variable, property, function, method, macro, string, number, keyword
@@ -233,11 +234,11 @@ package struct HighlightedToken: Sendable {
   }
 }
 
-/// A note that an editor shows within the text.
+/// A note that an editor displays within the text.
 package struct InlayNote: Sendable {
   package var offset: Int
   package var text: String
-  /// More about it; may be empty.
+  /// A longer explanation; may be empty.
   package var tooltip: String
 
   package init(_ text: String, at offset: Int, tooltip: String = "") {

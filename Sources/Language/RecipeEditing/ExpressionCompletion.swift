@@ -4,22 +4,21 @@ package import Recipes
 
 // Completion within expressions.
 //
-// The file is checked with `"${{ hole__ }}"` in the place of the whole value in which the cursor is, so that the check
-// tells what an expression sees there, whatever stands in it so far. What stands before the cursor is then completed
-// against that scope.
+// The file is checked with `"${{ hole__ }}"` in place of the whole value at the cursor, so that the check provides the
+// scope there, whatever the value contains so far. Then the text before the cursor is completed in that scope.
 
 /// An expression that is being written.
 struct OpenExpression {
-  /// The node whose value it is, or is part of.
+  /// The node whose value is the expression or contains it.
   let node: Int
-  /// What of it stands before the cursor, as it is read: without the escapes of quotes.
+  /// The expression's text before the cursor, without YAML's quoting.
   let prefix: [UInt8]
-  /// Whether it stands in `${{ }}`.
+  /// Whether it is inside `${{ }}`.
   let isBraced: Bool
 }
 
 extension EditorService {
-  /// The expression in which an offset is; nil if it is in none.
+  /// The expression at an offset; nil if there is none.
   func openExpression(_ walk: SchemaWalk, _ cursor: TextCursor) -> OpenExpression? {
     guard cursor.place == .value else { return nil }
     let text = walk.outline.read(cursor.written, isBlockText: walk.outline.nodes[cursor.node].isBlockText)
@@ -36,7 +35,7 @@ extension EditorService {
     guard let text = scope(at: expression.node, in: source, at: offset, outline) else { return [] }
     let point = text.names.point(atEndOf: expression.prefix, expecting: text.expected)
     let range = max(0, offset - point.written)..<offset
-    // A value keeps away from its colon.
+    // A value must be separated from the colon before it.
     let lead =
       !expression.isBraced && range.lowerBound > 0 && source.bytes[range.lowerBound - 1] == ASCII.colon ? " " : ""
     func edit(_ text: String) -> Diagnostic.Edit { Diagnostic.Edit(range, lead + text) }
@@ -75,11 +74,11 @@ extension EditorService {
         let detail = field.type.brief + (field.isOptional ? ", may be absent" : "")
         var plain = Completion(.field, field.name, detail: detail, documentation: field.summary, edit: edit(field.name))
         if !field.name.isPlainName {
-          // In brackets, in the place of the dot.
+          // The name needs brackets instead of a dot.
           guard range.lowerBound > 0, let quoted = field.name.inApostrophes(isInApostrophes: isInApostrophes) else {
             return []
           }
-          // Of what may be absent with a question mark, which comes before.
+          // After `.?`, the question mark moves into the brackets.
           let start = expression.prefix.dropLast(point.written).hasSuffix(".?") ? 2 : 1
           guard range.lowerBound >= start else { return [] }
           plain.edit = Diagnostic.Edit(
@@ -112,7 +111,7 @@ extension EditorService {
         let fits = point.expected.map { $0 == type } ?? false
         var variable = Completion(
           .variable, name, detail: type.brief, documentation: meaning, edit: edit(name), rank: fits ? 0 : rank)
-        // `inputs.name` takes the place of another path.
+        // `inputs.name` also replaces the path that follows.
         let word = source.bytes[offset...].prefix(while: \.isPartOfName)
         if name.utf8.contains(ASCII.dot), word.endIndex < source.bytes.count, source.bytes[word.endIndex] == ASCII.dot {
           variable.rest = word.count + 1 + source.bytes[(word.endIndex + 1)...].prefix(while: \.isPartOfName).count
@@ -120,14 +119,14 @@ extension EditorService {
         found.append(variable)
       }
       for local in locals.reversed() { variable(local.name, local.type, "", rank: 1) }
-      // The names that the recipe gives itself, of loops and `let`, before those that each recipe has.
+      // Names of loops and `let` come before the names that every recipe has.
       let names = text.names.names.sorted { $0.precedesByScalars($1) }
       let own = names.filter { EditorService.meanings[$0] == nil || $0 == "item" }
       for name in own { text.names.type(of: name).map { variable(name, $0, "", rank: 1) } }
       for name in names where !own.contains(name) {
         guard let type = text.names.type(of: name) else { continue }
         variable(name, type, EditorService.meanings[name] ?? "", rank: 2)
-        // What is written most: the outputs of steps and the inputs.
+        // The most common paths: the outputs of steps and the inputs.
         guard ["steps", "inputs"].contains(name), case .object(let object) = type else { continue }
         for field in object.fields { variable("\(name).\(field.name)", field.type, field.summary, rank: 1) }
       }
@@ -145,14 +144,14 @@ extension EditorService {
     }
   }
 
-  /// The names of the secrets that there are, and of those that files of the folder read.
+  /// The names of the existing secrets, and of the secrets that files in the folder read.
   func secretNames(besides source: Source) -> [String] {
     let environment = folder.environment(source.name)
-    // More files are looked at for a rename only.
+    // Only a rename searches more files.
     let others = folder.files().prefix(EditorService.mostFiles).compactMap { try? environment.read($0) }
     var read: Set<String> = []
     for file in [source] + others {
-      // Each place where a name may follow `secrets.`, in an expression.
+      // Each place in an expression where a name may follow `secrets.`.
       for dot in file.bytes.indices where file.bytes[dot] == ASCII.dot && file.bytes[..<dot].hasSuffix("secrets") {
         let start = file.bytes[..<dot].lastIndex(of: ASCII.newline) ?? 0
         guard holds(Array(file.bytes[start..<dot]), "${{") else { continue }
@@ -163,10 +162,10 @@ extension EditorService {
     return read.union(folder.secretNames()).sorted { $0.precedesByScalars($1) }
   }
 
-  /// How many files are read to complete a name.
+  /// The maximum number of files that are read to complete a name.
   private static let mostFiles = 200
 
-  /// The type of the expression that a node's value is.
+  /// The type of an expression that is a node's whole value.
   func type(of node: Int, in source: Source) -> ValueType? {
     let whole = recovered(source)
     let value = TextOutline(source.bytes).nodes[node].value
@@ -186,14 +185,14 @@ extension EditorService {
     return tested(by: outline, source)?.steps
   }
 
-  /// What the check knows where a node's value is evaluated.
+  /// The checked text at a node's value, with its scope.
   func scope(at node: Int, in source: Source, at offset: Int, _ outline: TextOutline) -> CheckObserver.Text? {
     for probe in probes(at: node, in: source, at: offset, outline) {
       let whole = recovered(probe)
       guard whole.holds(Self.hole) else { continue }
       let texts = observed(whole).texts.filter { $0.source === whole }
       if let found = texts.first(where: { $0.mayHold(Self.hole) }) { return found }
-      // Where the value isn't evaluated, because the step is at fault, what stands before it tells the most.
+      // The value of a faulty step isn't evaluated. The scope of the last text before it is the most useful one then.
       let place = outline.nodes[node].nameRange.lowerBound
       return texts.filter { ($0.range?.lowerBound ?? .max) < place }.max {
         ($0.range?.lowerBound ?? 0) < ($1.range?.lowerBound ?? 0)
@@ -204,7 +203,7 @@ extension EditorService {
 
   private static let hole = "hole__"
 
-  /// The file with a whole expression in the place of the node's value; where brackets are open, also with all closed.
+  /// The file with a complete expression in place of the node's value; in open brackets, also with all brackets closed.
   private func probes(at node: Int, in source: Source, at offset: Int, _ outline: TextOutline) -> [Source] {
     let value = outline.nodes[node].value
     var range = value.isEmpty || value.lowerBound > offset ? offset..<offset : value
@@ -220,7 +219,7 @@ extension EditorService {
     return [plain, Source(name: source.name, bytes: Array(before) + hole.utf8 + closing.utf8 + rest)]
   }
 
-  /// What a check of a text meets.
+  /// The results of checking a text.
   package func observed(_ source: Source) -> CheckObserver {
     let observer = CheckObserver()
     var environment = folder.environment(source.name)
@@ -239,7 +238,7 @@ extension EditorService {
 }
 
 extension SchemaWalk {
-  /// What is being written at an offset; what could be the first key of an item is its value where that is an expression.
+  /// The cursor at an offset; a possible first key of an item counts as its value if that is an expression.
   func cursor(at offset: Int) -> TextCursor {
     let cursor = outline.cursor(at: offset)
     guard cursor.place == .key, cursor.own == nil, outline.nodes[cursor.node].kind == .item,
@@ -252,14 +251,14 @@ extension SchemaWalk {
   /// Whether a node's value is an expression without `${{ }}`.
   func takesExpression(_ node: Int) -> Bool { takes("expression", node) }
 
-  /// Whether a node's value may be what the schema defines under a name.
+  /// Whether a node's value may have the form that the schema defines under a name.
   func takes(_ name: String, _ node: Int) -> Bool {
     refers(declarations(of: node), to: name)
   }
 }
 
 extension TextOutline {
-  /// The text of a value as YAML reads it, as far as that can be told before it is closed.
+  /// The text of a value as YAML reads it, as far as it is known before the value is closed.
   func read(_ range: Range<Int>, isBlockText: Bool) -> [UInt8] {
     guard let first = range.first.map({ bytes[$0] }) else { return [] }
     if isBlockText {
@@ -278,7 +277,7 @@ extension TextOutline {
     return text
   }
 
-  /// What closes the brackets that are open at an offset.
+  /// The closing brackets for the brackets that are open at an offset.
   func bracketsOpen(at offset: Int) -> String {
     path(to: node(at: offset)).reversed().reduce(into: "") { closing, index in
       let value = nodes[index].value
@@ -293,13 +292,13 @@ extension TextOutline {
 }
 
 extension String {
-  /// Whether it can follow a dot.
+  /// Whether the name can be written after a dot.
   fileprivate var isPlainName: Bool {
     guard let first = utf8.first, !ASCII.digits.contains(first), utf8.allSatisfy(\.isPartOfName) else { return false }
     return !["in", "true", "false", "null"].contains(self)
   }
 
-  /// The text in apostrophes, which are doubled in a text of YAML that stands in such; nil if it would need escapes.
+  /// The text in apostrophes, which are doubled inside a YAML text in apostrophes; nil if it would need escapes.
   fileprivate func inApostrophes(isInApostrophes: Bool) -> String? {
     let special: Set<UInt8> = [ASCII.apostrophe, ASCII.quote, ASCII.backslash]
     guard utf8.allSatisfy({ $0 >= ASCII.space && !special.contains($0) }) else { return nil }
@@ -311,7 +310,7 @@ extension String {
 extension BidirectionalCollection<UInt8> {
   fileprivate func hasSuffix(_ text: String) -> Bool { suffix(text.utf8.count).elementsEqual(text.utf8) }
 
-  /// Whether an expression ends with a name and a dot, which aren't the end of a longer name.
+  /// Whether an expression ends with a name and a dot, not just with the end of a longer name.
   fileprivate func ends(with name: String) -> Bool {
     guard hasSuffix(name) else { return false }
     guard let before = dropLast(name.utf8.count).last else { return true }
@@ -320,7 +319,7 @@ extension BidirectionalCollection<UInt8> {
 }
 
 extension ValueType {
-  /// The fields of a value of the type, or of what it holds.
+  /// The fields of a value of the type, or of the value inside it.
   var members: [ObjectType.Field] {
     switch self {
     case .object(let object): object.fields
@@ -329,7 +328,7 @@ extension ValueType {
     }
   }
 
-  /// The texts that a value of the type may be; empty if it is no choice.
+  /// The words of a choice; empty for any other type.
   var choices: [String] {
     switch self {
     case .choice(let words): words
@@ -340,6 +339,6 @@ extension ValueType {
 }
 
 extension FunctionDeclaration {
-  /// What the function is for, with its example.
+  /// The function's documentation, with its example.
   var page: String { example.isEmpty ? summary : "\(summary)\n\n```cel\n\(example)\n```" }
 }

@@ -3,7 +3,7 @@ package import Basics
 import Expressions
 import Recipes
 
-// What is shown about the names of expressions, and about the names that a file declares.
+// Hovers for the names in expressions, and for the names that a file declares.
 
 extension EditorService {
   func hover(in observer: CheckObserver, _ source: Source, at offset: Int) -> Hover? {
@@ -28,7 +28,7 @@ extension EditorService {
       lines = page(of: forms, fitting: argument(of: part, in: text))
     case .method(let type):
       let forms = text.names.functions.declarations.filter { $0.receiver != nil && $0.name == part.name }
-      // Of the forms those first that take what stands before the dot.
+      // If some forms accept the value before the dot, only these.
       let fitting = text.names.forms(of: part.name, on: type)
       lines = page(of: fitting.isEmpty ? forms : fitting)
     case .macro:
@@ -36,7 +36,7 @@ extension EditorService {
       lines = (macro?.page ?? []) + [part.type.page("Gives ")]
     case .field(let type):
       let field = type.members.first { $0.name == part.name }
-      // What `has` asks about has a type of its own.
+      // Inside `has`, the part isn't of the field's type.
       let type = field?.type ?? part.type
       let presence = field?.isOptional == true ? "May be absent." : ""
       lines = [type.page("**\(part.name)**: ", field?.summary ?? "", presence)]
@@ -49,7 +49,7 @@ extension EditorService {
     return shown.isEmpty ? nil : Hover(shown.joined(separator: "\n\n"), at: range)
   }
 
-  /// The forms of one function, what it is for, and an example.
+  /// The signatures of one function's forms, its documentation and an example.
   ///
   /// - Parameter argument: The type of the only argument, if it is known.
   private func page(of forms: [FunctionDeclaration], fitting argument: ValueType? = nil) -> [String] {
@@ -63,7 +63,7 @@ extension EditorService {
     ]
   }
 
-  /// What all forms of a function such as `int` do.
+  /// One description for all forms of a conversion such as `int`.
   private func conversion(of forms: [FunctionDeclaration]) -> String? {
     guard forms.count > 1, let result = forms.first?.result, forms.first?.name == "\(result)",
       forms.allSatisfy({ $0.parameters.count == 1 && $0.result == result })
@@ -74,11 +74,11 @@ extension EditorService {
     return "Converts \(list) to `\(result)`."
   }
 
-  /// The type of the only argument of a call, if that is known.
+  /// The type of a call's only argument, if it is known.
   private func argument(of call: ExpressionPart, in text: CheckObserver.Text) -> ValueType? {
     let (open, end) = (call.mark.upperBound, call.range.upperBound - 1)
     guard open < end, text.value[open] == UInt8(ascii: "(") else { return nil }
-    // What stands between the parentheses, without blanks around it.
+    // The text between the parentheses, trimmed.
     let inside = open + 1..<end
     guard let start = inside.first(where: { text.value[$0] > ASCII.space }),
       let last = inside.last(where: { text.value[$0] > ASCII.space })
@@ -87,7 +87,7 @@ extension EditorService {
       .first { $0.range == start..<last + 1 }?.type
   }
 
-  /// What is told of `has`, `cel` and namespaces, which are no parts of an expression that have a value.
+  /// The hover for `has`, `cel` and namespaces, which aren't parts with a value.
   private func hoverOnWord(in observer: CheckObserver, _ source: Source, at offset: Int) -> Hover? {
     for text in observer.texts where text.source === source {
       guard let range = text.range, range.lowerBound <= offset, offset <= range.upperBound else { continue }
@@ -112,7 +112,7 @@ extension EditorService {
     return ["**\(word)**: functions", forms.map { "- `\($0.name)`: \($0.summary)" }.joined(separator: "\n")]
   }
 
-  /// What the names are that the language gives.
+  /// The meanings of the names that the language defines.
   static let meanings = [
     "inputs": "The values that the recipe was started with.",
     "steps": "The outputs of the steps before, by their ids.",
@@ -125,7 +125,7 @@ extension EditorService {
     "event": "What came, and when.",
   ]
 
-  /// The smallest part of an expression whose name is at an offset of a file.
+  /// The smallest part of an expression that has its name at an offset of a file.
   private func part(
     in observer: CheckObserver, _ source: Source, at offset: Int
   ) -> (text: CheckObserver.Text, part: ExpressionPart, range: Range<Int>)? {

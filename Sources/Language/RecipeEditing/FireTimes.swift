@@ -1,15 +1,15 @@
-// When the entries of `on` are due next.
+// Displays when the entries of `on` are next due.
 //
-// What the entries say depends on the inputs, the zone and files beside the recipe, and not on its steps. So they are
-// checked in a recipe that has these parts alone and one step, in which the rest is blank: they are told of a recipe
-// whose steps are half written. If an entry of several is at fault, each is checked without the others.
+// The entries depend on the inputs, the zone and files beside the recipe, but not on its steps. So the check uses a
+// recipe with only these parts and a single step; the rest is blanked. This works even while the steps are incomplete.
+// If one of several entries is faulty, each entry is checked without the others.
 
 package import Basics
 import Calendars
 import Recipes
 
 extension EditorService {
-  /// The next times of the entries that are due at times, behind the first line of each.
+  /// The next times of the time-based entries, as notes after the first line of each entry.
   package func fireTimes(in source: Source) -> [InlayNote] {
     guard EditedFileKind(path: source.name) == .recipe else { return [] }
     let readable = recovered(source)
@@ -30,7 +30,7 @@ extension EditorService {
     }
   }
 
-  /// The entries of a recipe with nothing else; nil if one of them is at fault.
+  /// The triggers of a recipe that contains only the kept entries; nil if one of them is faulty.
   private func triggers(
     _ source: Source, _ outline: TextOutline, keeping kept: [Int], of entries: [Int]
   ) -> [Trigger]? {
@@ -55,7 +55,8 @@ extension Recurrence {
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
 
-  /// `next: Mon 30 Nov 07:00, Tue 1 Dec 07:00, Wed 2 Dec 07:00`, in its zone, with the year where that is another.
+  /// `next: Mon 30 Nov 07:00, Tue 1 Dec 07:00, Wed 2 Dec 07:00`, in its zone, with the year if it isn't the current
+  /// one.
   fileprivate func nextTimes(after now: Timestamp) -> String {
     let year = zone.localTime(at: now).time.date.year
     var times: [String] = []

@@ -3,15 +3,15 @@ import Expressions
 import Recipes
 
 extension EditorService {
-  /// The words of the expressions of a file, in its order, each on one line.
+  /// The tokens of the expressions in a file, in text order, each on one line.
   package func highlights(of source: Source) -> [HighlightedToken] {
     let files = EditedFiles(folder, [source])
     guard let file = files.file(Recipe.path(source.name, besides: "")) else { return [] }
     var tokens: [HighlightedToken] = []
-    /// The texts that the check told, by where they begin.
+    /// The ends of the checked texts, by their start offsets.
     var known: [Int: Int] = [:]
     for text in files.check(file).texts {
-      // What an alias repeats is there once.
+      // A text that aliases repeat is highlighted once.
       guard let range = text.range, known[range.lowerBound] == nil else { continue }
       let words = text.expressions.flatMap { range in
         ExpressionWords(text.value, range, text.parts(of: range), text.names).list
@@ -27,15 +27,15 @@ extension EditorService {
   }
 }
 
-/// The words of an expression that mean something to people who see colours.
+/// The tokens of an expression that are highlighted.
 private struct ExpressionWords {
   private(set) var list: [HighlightedToken] = []
-  /// Where its last word ends.
+  /// The end of its last token.
   private(set) var end: Int
 
   /// - Parameters:
-  ///   - parts: What the check knows of the expression.
-  ///   - scope: What it sees.
+  ///   - parts: The checked parts of the expression.
+  ///   - scope: The scope of the expression.
   init(_ text: [UInt8], _ range: Range<Int>, _ parts: [ExpressionPart] = [], _ scope: ExpressionScope? = nil) {
     let tokens = ExpressionToken.read(text, range, endsAtBraces: scope == nil)
     end = tokens.last?.range.upperBound ?? range.lowerBound
@@ -73,7 +73,7 @@ private struct ExpressionWords {
     }
   }
 
-  /// What a name looks like of which nothing is known.
+  /// The kind of a name that the check doesn't know.
   private static func kind(
     _ name: String, isMember: Bool, before next: ExpressionToken.Kind, _ scope: ExpressionScope?
   ) -> HighlightedToken.Kind {
@@ -85,7 +85,7 @@ private struct ExpressionWords {
 }
 
 extension Source {
-  /// The words of what follows `${{` outside of texts that are known, up to the end of the line.
+  /// The tokens after `${{` up to the end of the line, outside of checked texts.
   fileprivate func unreadExpressions(except known: [Int: Int]) -> [HighlightedToken] {
     let ranges = known.sorted { $0.key < $1.key }
     var tokens: [HighlightedToken] = []
@@ -107,13 +107,13 @@ extension Source {
           offset += 1
         }
       }
-      // A text that is known may end on a later line.
+      // A checked text may end on a later line.
       lineStart = max(lineEnd + 1, offset)
     }
     return tokens
   }
 
-  /// Tokens in order, none over another, and those of several lines cut at the line breaks.
+  /// The tokens in order, without overlaps, and split at line breaks.
   fileprivate func onOneLine(_ tokens: [HighlightedToken]) -> [HighlightedToken] {
     var result: [HighlightedToken] = []
     for token in tokens.sorted(by: { $0.range.lowerBound < $1.range.lowerBound }) {

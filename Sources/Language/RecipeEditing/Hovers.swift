@@ -3,19 +3,18 @@ package import Basics
 import Expressions
 import Recipes
 
-// What is shown about a thing that is pointed at: what a key is for, what an action does, the type of a part of an
-// expression; and the function whose arguments are being written.
+// Hovers (the documentation of keys and actions, the types of parts of expressions) and help for the function whose
+// arguments are being written.
 
 extension EditorService {
-  /// What is at fault in a file, and what could be better, each with its fixes.
+  /// The errors, warnings and hints of a file, each with its fixes.
   package func diagnostics(of source: Source) -> [Diagnostic] {
     let checked = folder.check(source, in: folder.environment(source.name))
     let found = checked.diagnostics + (checked.recipe?.hints ?? [])
     return found.of(source.name) + faultsElsewhere(found, source)
   }
 
-  /// For each other file that this one names, and whose errors stop it, that it has some; those of files that these name
-  /// in turn are told there.
+  /// An error for each other file that has errors and is named in this one; if none is named here, only for the first.
   private func faultsElsewhere(_ found: [Diagnostic], _ source: Source) -> [Diagnostic] {
     let links = links(in: source)
     var told: Set<String> = []
@@ -34,7 +33,7 @@ extension EditorService {
     return named.isEmpty ? Array(faults.prefix(1)) : named
   }
 
-  /// What is at an offset.
+  /// The hover at an offset.
   package func hover(in source: Source, at offset: Int) -> Hover? {
     let whole = recovered(source)
     let observer = observed(whole)
@@ -75,7 +74,7 @@ extension EditorService {
     }
   }
 
-  /// What a word means that a key takes, or an item of its list.
+  /// The meaning of a word that is a key's value, or an item of its list.
   private func meaning(ofWordAt node: Int, _ walk: SchemaWalk) -> String? {
     let outline = walk.outline
     let word = outline.scalar(node)
@@ -118,13 +117,13 @@ extension EditorService {
     }
     guard let schema = walk.declarations(of: node).last(where: { !walk.meaning($0).isEmpty }) else { return nil }
     let type = walk.typeName(schema)
-    // A form that several keys share may have the default.
+    // A form that several keys share may declare the default.
     let fallback = schema["default"] ?? walk.expanded(schema, nil).first?["default"]
     let usual = fallback.map { "\n\nDefault: `\($0.plainText)`" } ?? ""
     return (type.isEmpty ? "" : ": `\(type)`") + "\n\n\(walk.meaning(schema))\(usual)"
   }
 
-  /// The recipe whose inputs a mapping gives: `with` of a call, `inputs` of an entry, `inputs` and `run` of a test.
+  /// The recipe whose inputs a mapping sets: `with` of a call, `inputs` of an entry, `inputs` and `run` of a test.
   private func recipe(
     givenInputsBy node: Int, _ outline: TextOutline, _ kind: EditedFileKind, _ source: Source
   ) -> OtherRecipe? {
@@ -137,7 +136,7 @@ extension EditorService {
     }
   }
 
-  /// The type of what a recipe or a block gives under a name.
+  /// The type of an output of a recipe or a block.
   private func type(ofOutput node: Int, _ outline: TextOutline, _ source: Source) -> ValueType? {
     let whole = recovered(source)
     if outline.names(to: node).count == 2,
@@ -146,7 +145,7 @@ extension EditorService {
     {
       return field.type
     }
-    // Of a recipe with errors, and of a block, what is one expression is known.
+    // In a recipe with errors, and in a block, only the type of a single expression is known.
     let text = outline.scalar(node)
     return text.hasPrefix("${{") && text.hasSuffix("}}") ? type(of: node, in: source) : nil
   }

@@ -1,38 +1,39 @@
 import Basics
 import Expressions
 
-/// A loop, binding or question of the language that looks like a function, as editors show it.
+/// A loop, a binding or `has`: language constructs that look like functions, as editors display them.
 struct Macro {
   let name: String
   let form: String
   let summary: String
 
-  /// Those that editors tell of, each of which has the form that messages tell if they tell one.
+  /// The macros that editors offer, in the same form as in messages.
   static let all: [Macro] = {
     let methods = ExpressionScope.macros(of: .list(.dyn)) + ExpressionScope.macros(of: .optional(.dyn))
     return methods.map { Macro(name: $0.name, form: $0.form, summary: summaries[$0.name] ?? "") } + others
   }()
 
   private static let summaries = [
-    "map": "A list with a value made of each item.",
-    "filter": "The items for which the condition holds.",
+    "map": "A list with a value for each item.",
+    "filter": "The items that meet the condition.",
     "exists": "Whether the condition holds for at least one item.",
     "all": "Whether the condition holds for every item.",
     "existsOne": "Whether the condition holds for exactly one item.",
-    "sortBy": "The items, sorted by the key made of each.",
-    "transformList": "A list with a value made of each item and its index, or of each key of a map and its value.",
-    "transformMap": "A map with the same keys, and a value made of each key and its value.",
-    "optMap": "What is made of the value, as an optional; none if the value isn't there.",
-    "optFlatMap": "The optional that is made of the value; none if the value isn't there.",
+    "sortBy": "The items, sorted by the key of each.",
+    "transformList":
+      "A list with a value computed from each item and its index, or from each key of a map and its value.",
+    "transformMap": "A map with the same keys, and a value computed from each key and its value.",
+    "optMap": "An optional that holds a value computed from the optional's value; empty if it is empty.",
+    "optFlatMap": "The optional computed from the optional's value; empty if it is empty.",
   ]
 
   private static let others = [
     Macro(
       name: "transformMapEntry", form: "transformMapEntry(key, x, {newKey: value})",
-      summary: "A map of the entries made of each key and its value."),
-    Macro(name: "has", form: "has(a.b)", summary: "Whether a field that may be absent is there."),
+      summary: "A map of the entries computed from each key and its value."),
+    Macro(name: "has", form: "has(a.b)", summary: "Whether a field that may be absent exists."),
     Macro(
-      name: "bind", form: "cel.bind(x, value, result)", summary: "The result, in which x stands for the value."),
+      name: "bind", form: "cel.bind(x, value, result)", summary: "The result, where x is the value."),
   ]
 
   var page: [String] { ["```cel\n\(form)\n```", summary] }

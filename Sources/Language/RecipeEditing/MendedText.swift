@@ -4,17 +4,17 @@ import Recipes
 extension EditorService {
   /// The edits of all fixes that `errand check --fix` makes in a file; empty if it makes none.
   ///
-  /// - Parameter hasTime: Whether another check may begin; what is mended by then counts.
+  /// - Parameter hasTime: Whether there is time for another check; fixes that were found before then are used.
   package func mendingEdits(of source: Source, hasTime: @escaping () -> Bool = { true }) -> [Diagnostic.Edit] {
     let environment = folder.environment(source.name)
-    let mending = Mending(source.bytes, hasTime: hasTime) { text in
+    let search = FixSearch(source.bytes, hasTime: hasTime) { text in
       folder.check(Source(name: source.name, bytes: text), in: environment).diagnostics.of(source.name)
     }
-    return edits(from: source.bytes, to: mending.text)
+    return edits(from: source.bytes, to: search.text)
   }
 }
 
-/// What makes another text of one: an edit for each run of lines that differ.
+/// The edits that change one text into another: an edit for each run of lines that differ.
 func edits(from old: [UInt8], to new: [UInt8]) -> [Diagnostic.Edit] {
   let lines = LineDifference(from: old, to: new, mostCompared: 4_000)
   let kept = zip(

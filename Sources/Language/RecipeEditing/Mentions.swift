@@ -1,9 +1,9 @@
-// Which names stand in a file, and what each of them means.
+// Finds the names in a file, and the symbols that they refer to.
 //
-// What a name means is where it is declared: a `Symbol` is a place in a file, the same from whichever file one comes to
-// it. Names stand as keys and values, which the tree of YAML tells, and in expressions, of which the check tells what
-// each text sees. A field that follows a step in an expression, such as `inner` in `steps.block.inner`, is followed into
-// blocks, branches, carried values and called recipes, as far as the types say it by their form.
+// A `Symbol` is the place in a file where a name is declared; it is the same for every file that refers to it. Names
+// occur as keys and values, which the YAML tree provides, and in expressions, where the check provides the scope of
+// each text. A field after a step in an expression, such as `inner` in `steps.block.inner`, is resolved through blocks,
+// branches, carried values and called recipes, as far as the types show it directly.
 
 import ActionKit
 import Basics
@@ -11,7 +11,7 @@ import Expressions
 import Recipes
 import YAMLReader
 
-/// Something that has a name.
+/// A declared name.
 struct Symbol: Hashable {
   enum Kind {
     case input, step, output, branch, connection, secret, recipe
@@ -23,24 +23,24 @@ struct Symbol: Hashable {
 
   let kind: Kind
   let name: String
-  /// The file that declares it; empty for secrets, which none declares.
+  /// The file that declares it; empty for secrets, which no file declares.
   let path: String
-  /// Where the name is declared in it.
+  /// The offset of the declaration in that file.
   let offset: Int
 }
 
-/// A place where a name stands.
+/// A place where a symbol is named.
 struct Mention: Hashable {
   let symbol: Symbol
-  /// The bytes that spell the name.
+  /// The bytes of the name.
   let range: Range<Int>
   let isDeclaration: Bool
-  /// Whether it is meant without its name being there.
+  /// Whether the symbol is used without being named.
   var isImplicit = false
 }
 
 extension EditedFiles {
-  /// What is named at an offset.
+  /// The symbol that is named at an offset.
   func mention(in file: EditedFile, at offset: Int) -> Mention? {
     let reader = MentionReader(self, file) { $0.lowerBound <= offset && offset <= $0.upperBound }
     reader.readTree()
@@ -54,7 +54,7 @@ extension EditedFiles {
     return fitting()
   }
 
-  /// Where a symbol is named in a file, in the order of the text.
+  /// The places where a symbol is named in a file, in the order of the text.
   func mentions(of symbol: Symbol, in file: EditedFile) -> [Mention] {
     let reader = MentionReader(self, file) { _ in true }
     reader.readTree()
@@ -62,7 +62,7 @@ extension EditedFiles {
     return Set(reader.found.filter { $0.symbol == symbol }).sorted { $0.range.lowerBound < $1.range.lowerBound }
   }
 
-  /// Where a symbol is declared that a file names.
+  /// The declaration of a symbol that a file names.
   func declaration(of symbol: Symbol, from file: EditedFile) -> Diagnostic.Location? {
     switch symbol.kind {
     case .secret:
@@ -97,19 +97,19 @@ extension EditedFile {
       .entry, root["on"]?.list?.lazy.compactMap { $0["id"] }.first { $0.string?.hasSameScalars(as: id) ?? false })
   }
 
-  /// The recipe that the file is.
+  /// The symbol of the recipe in the file.
   var recipe: Symbol {
     let stem = path.split(separator: "/").last?.split(separator: ".").first.map(String.init) ?? path
     return Symbol(kind: .recipe, name: root["recipe"]?.string ?? stem, path: path, offset: 0)
   }
 }
 
-/// Collects the names that stand in the scalars of a file.
+/// Collects the names in a file's scalars.
 final class MentionReader {
   private(set) var found: [Mention] = []
   private let files: EditedFiles
   private let file: EditedFile
-  /// Whether a scalar is looked into.
+  /// Whether to search a scalar, by its range.
   private let selects: (Range<Int>) -> Bool
 
   init(_ files: EditedFiles, _ file: EditedFile, selects: @escaping (Range<Int>) -> Bool) {
@@ -133,7 +133,7 @@ final class MentionReader {
     add(file.symbol(kind, value), value, isDeclaration: true)
   }
 
-  /// - Parameter part: The bytes of the value that name it, if not all do.
+  /// - Parameter part: The bytes of the value that contain the name, if it isn't the whole value.
   private func add(
     _ symbol: @autoclosure () -> Symbol?, _ value: Value, part: Range<Int>? = nil, isDeclaration: Bool = false,
     isImplicit: Bool = false
@@ -236,7 +236,7 @@ final class MentionReader {
     }
   }
 
-  /// The steps and branches that a path of records names, such as `book/inner[2]`, with where each stands in it.
+  /// The steps and branches in a record's path, such as `book/inner[2]`, with their ranges in the path.
   private func stepPath(_ text: String, of recipe: EditedFile) -> [(Symbol, Range<Int>)] {
     var found: [(Symbol, Range<Int>)] = []
     var recipe = recipe
@@ -283,7 +283,7 @@ final class MentionReader {
     }
   }
 
-  /// What a part of an expression names, with where in the text.
+  /// The symbols that a part of an expression names, with their ranges in the text.
   private func symbols(
     of part: ExpressionPart, _ text: CheckObserver.Text, _ recipe: EditedFile?
   ) -> [(Symbol, Range<Int>)] {
@@ -305,7 +305,7 @@ final class MentionReader {
       return part.path.count == 2 ? recipe?.output(name).map { [($0, range)] } ?? [] : []
     case ("steps", .recipe): return symbol(of: part.path.dropFirst()).map { [($0, range)] } ?? []
     case ("steps", .test):
-      // A path with escapes in it has other offsets than its text.
+      // If the path is written with escapes, its offsets differ from the text's.
       guard part.path.count == 2, let recipe, text.value[range].elementsEqual(name.utf8) else { return [] }
       return stepPath(name, of: recipe).map { symbol, part in
         (symbol, range.lowerBound + part.lowerBound..<range.lowerBound + part.upperBound)
@@ -314,7 +314,7 @@ final class MentionReader {
     }
   }
 
-  /// What the names lead to that follow `steps`.
+  /// The symbol for a path of names after `steps`.
   private func symbol(of path: ArraySlice<String>) -> Symbol? {
     guard let first = path.first, let step = file.step(first) else { return nil }
     var (symbol, owner): (Symbol?, Owner?) = (file.symbol(.step, step["id"]), .step(step))
@@ -322,7 +322,7 @@ final class MentionReader {
     return symbol
   }
 
-  /// What has named members.
+  /// A step or a list of steps, whose members can be accessed by name.
   private enum Owner {
     case step(Value)
     case list([Value])
@@ -355,7 +355,7 @@ final class MentionReader {
 }
 
 extension CheckObserver.Text {
-  /// The parts of an expression; of one that can't be read, those before the words that it may still be written at.
+  /// The parts of an expression; if it can't be parsed, the parts before its last, possibly incomplete tokens.
   func parts(of range: Range<Int>) -> [ExpressionPart] {
     let parts = names.parts(of: value, range)
     if !parts.isEmpty { return parts }
@@ -364,7 +364,7 @@ extension CheckObserver.Text {
     }.first { !$0.isEmpty } ?? []
   }
 
-  /// The bytes of a part of the text that spell a name, without what is around them: quotes, backticks.
+  /// The bytes of a name in a part of the text, without quotes or backticks.
   func nameRange(_ mark: Range<Int>) -> Range<Int> {
     let bytes = value[mark]
     guard let quote = bytes.firstIndex(where: { [ASCII.quote, ASCII.apostrophe, ASCII.backtick].contains($0) }) else {

@@ -2,7 +2,7 @@ package import Basics
 import Recipes
 
 extension EditorService {
-  /// Where what is named at an offset is declared: a name, or the file of a path.
+  /// The declaration of the name at an offset, or the file whose path is there.
   package func definition(in source: Source, at offset: Int) -> Diagnostic.Location? {
     let files = EditedFiles(folder, [source])
     guard let file = files.file(Recipe.path(source.name, besides: "")) else { return nil }
@@ -11,7 +11,7 @@ extension EditorService {
     return link.flatMap { files.source($0.path) }.map { Diagnostic.Location($0, at: 0) }
   }
 
-  /// Where what is named at an offset is named, in all files, the file that declares it first.
+  /// All places that name the symbol at an offset, in all files, beginning with the file that declares it.
   package func references(in source: Source, at offset: Int, withDeclaration: Bool) -> [Diagnostic.Location] {
     let files = EditedFiles(folder, [source])
     guard let file = files.file(Recipe.path(source.name, besides: "")),
@@ -21,7 +21,7 @@ extension EditorService {
     return renaming.places(withDeclaration: withDeclaration)
   }
 
-  /// The files that a file names, with where: recipes that are called or tested, recordings and calendars.
+  /// The files that a file names, with the ranges of their names: called or tested recipes, recordings and calendars.
   package func links(in source: Source) -> [(range: Range<Int>, path: String)] {
     let outline = TextOutline(source.bytes)
     let file = EditedFileKind(path: source.name)
@@ -46,7 +46,7 @@ extension TextOutline {
   fileprivate func namesFile(_ index: Int, in file: EditedFileKind) -> Bool {
     switch (file, nodes[index].name) {
     case (.recipe, "call"):
-      // The list that its step is in, under a key of steps, or a branch or case.
+      // The list that contains the step: under a key for steps, in a branch or in a case.
       let list = nodes[nodes[index].parent].parent
       return ["steps", "else", "default", "onError", "onFailure", "finally"].contains(nodes[list].name)
         || ["parallel", "cases"].contains(nodes[nodes[list].parent].name)

@@ -1,18 +1,18 @@
 package import Basics
 import Recipes
 
-// Editors ask about every file of YAML, and other programs have files with keys like ours.
+// Editors send requests for every YAML file, and other programs have files with similar keys.
 
-/// What a text that may be of any program is by its keys.
+/// Guesses from a text's keys whether it is a recipe or the file of another program.
 package struct LikelyRecipe {
-  /// Whether it is a recipe: it has more keys of a recipe than others, and one of its steps does what only ours do.
+  /// Whether it is a recipe: most of its keys belong to recipes, and a step has a kind that only recipes have.
   ///
-  /// Files of build services have `steps`, workflows of GitHub `on`, and templates any key.
+  /// Files of build services have `steps`, GitHub workflows have `on`, and templates may have any key.
   package let isRecipe: Bool
-  /// Whether it is surely the file of another program, and no recipe with mistakes.
+  /// Whether it certainly is a file of another program, and not a recipe with mistakes.
   package let isForeign: Bool
 
-  /// Keys on top of files that have `steps` or `on`, too.
+  /// Keys at the top level of other programs' files that may also have `steps` or `on`.
   private static let foreignKeys: Set = [
     "jobs", "runs", "pool", "stages", "stage", "trigger", "kind", "apiVersion", "images", "services", "openapi",
     "pipeline", "agents", "when", "image",
@@ -24,7 +24,7 @@ package struct LikelyRecipe {
     let walk = SchemaWalk(schema, outline)
     let keys = Set(outline.keys(in: 0))
     let own = Set(walk.members(of: walk.forms(of: 0)).map(\.name))
-    // What has the name of a recipe may have mistakes in others.
+    // In a file with the key `recipe`, other keys may be misspelled.
     func isOwn(_ key: String) -> Bool {
       own.contains(key) || keys.contains("recipe") && key.nearest(among: own) != nil
     }
@@ -39,7 +39,7 @@ package struct LikelyRecipe {
     let items = outline.nodes[steps].children.filter { outline.nodes[$0].kind == .item }
     let forms = walk.forms(of: steps).compactMap { $0["items"] }.flatMap { walk.expanded($0, nil) }
     let kinds = walk.kinds(in: forms)
-    // Of what has just been begun nothing is known.
+    // Steps that were just started don't show anything yet.
     let areBegun = items.allSatisfy { outline.nodes[$0].children.isEmpty && outline.nodes[$0].value.isEmpty }
     let names = Set(items.flatMap { outline.keys(in: $0) })
     let known = Set(walk.members(of: forms).map(\.name))
@@ -60,14 +60,14 @@ package struct LikelyRecipe {
 }
 
 extension EditorService {
-  /// Whether a text that may be of any program is a recipe.
+  /// Whether a text from any program is a recipe.
   package func looksLikeRecipe(_ source: Source) -> Bool {
     LikelyRecipe(source, schema: folder.schemas[FileSchema.recipe.rawValue]).isRecipe
   }
 }
 
 extension TextOutline {
-  /// Whether it is, or may become, a test of a recipe.
+  /// Whether the text is a test of a recipe, or may become one.
   package var looksLikeTest: Bool {
     let keys = keys(in: 0)
     return keys.isEmpty || keys.contains { ["recipe", "cases"].contains($0) }
@@ -75,14 +75,14 @@ extension TextOutline {
 }
 
 extension SchemaWalk {
-  /// The keys of which a mapping of some forms has one.
+  /// The keys that distinguish the kinds of a mapping; it has one of them.
   fileprivate func kinds(in forms: [Value]) -> Set<String> {
     Set(forms.flatMap { $0["oneOf"]?.list ?? [] }.compactMap { $0["required"]?.list?.first?.string })
   }
 }
 
 extension TextOutline {
-  /// Whether a line begins with `{{` or `{%`: it makes a text of YAML and is none.
+  /// Whether a line begins with `{{` or `{%`: then the text is a template for YAML, not YAML.
   fileprivate var hasTemplates: Bool {
     lineStarts.contains { start in
       let line = bytes[start...].drop { $0 == ASCII.space }

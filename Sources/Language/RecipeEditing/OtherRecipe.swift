@@ -1,21 +1,22 @@
 import Basics
 import Recipes
 
-/// What another recipe has that a file may name, as far as it can be told; it may have faults, because a recipe and its
-/// test are often written side by side.
+/// The names in another recipe that a file may use, as far as they are known.
+///
+/// The recipe may be faulty, because a recipe and its test are often written at the same time.
 struct OtherRecipe {
   struct Input {
     var name: String
     var type: ValueType
     var summary: String
     var isRequired: Bool
-    /// The default as it is written, if that is on one line and no secret.
+    /// The text of the default, if it is on one line and isn't a secret.
     var fallback: String?
   }
 
   var summary = ""
   var inputs: [Input] = []
-  /// The ids of its steps, and those of the ones that ask a person.
+  /// The ids of its steps; `approvals` holds the ids of the approvals among them.
   var steps: [String] = []
   var approvals: [String] = []
   var outputs: [String] = []
@@ -32,7 +33,7 @@ extension EditorService {
     return recipe(in: text)
   }
 
-  /// What a recipe's text declares.
+  /// The declarations in a recipe's text.
   func recipe(in text: Source) -> OtherRecipe {
     let whole = recovered(text)
     let outline = TextOutline(whole.bytes)
@@ -47,7 +48,7 @@ extension EditorService {
         recipe.inputs.append(input(declaration, outline))
       case .step:
         recipe.steps.append(declaration.name)
-        // The node is the key `id`, beside which stands what the step does.
+        // The node is the key `id`; the step's kind is a key beside it.
         if outline.child("approve", of: outline.nodes[node].parent) != nil { recipe.approvals.append(declaration.name) }
       case .variable: break
       }
@@ -56,7 +57,7 @@ extension EditorService {
     return recipe
   }
 
-  /// An input that a recipe's text declares.
+  /// An input that is declared in a recipe's text.
   func input(_ declaration: CheckObserver.Declaration, _ outline: TextOutline) -> OtherRecipe.Input {
     let node = outline.node(at: declaration.location.range.lowerBound)
     let fallback = outline.child("default", of: node)

@@ -2,14 +2,15 @@ package import Basics
 import Recipes
 
 extension EditorService {
-  /// The parts of a file: inputs, entries, steps with those inside them, outputs; cases of tests; connections.
+  /// The elements of a file: inputs, entries, steps with nested steps, outputs; cases of tests; connections.
   package func outline(of source: Source) -> [OutlineItem] {
     let outline = TextOutline(source.bytes)
     let reader = OutlineItems(outline: outline)
     return outline.nodes[0].children.compactMap { reader.section($0, EditedFileKind(path: source.name)) }
   }
 
-  /// What can be folded: keys and items of several lines, the largest that begins on a line, and runs of comment lines.
+  /// The ranges that can be folded: for each line the largest key or item that begins there and has several lines, and
+  /// runs of comment lines.
   package func folds(of source: Source) -> [Range<Int>] {
     let outline = TextOutline(source.bytes)
     var folds: [Int: Range<Int>] = [:]
@@ -36,16 +37,16 @@ extension EditorService {
   }
 }
 
-/// Makes items of the nodes of a text.
+/// Makes outline items from the nodes of a text.
 private struct OutlineItems {
   let outline: TextOutline
 
-  /// How deeply steps are looked for in steps.
+  /// The maximum depth of nested steps.
   private static let deepest = 32
 
   private func node(_ index: Int) -> TextOutline.Node { outline.nodes[index] }
 
-  /// - Parameter name: The node whose key or value names the item.
+  /// - Parameter name: The range of the item's name, if it isn't the node's key.
   private func item(
     _ kind: OutlineItem.Kind, _ text: String, _ detail: String = "", at index: Int, namedBy name: Range<Int>? = nil,
     _ children: [OutlineItem] = []
@@ -87,12 +88,12 @@ private struct OutlineItems {
     }
   }
 
-  /// What stands behind a key or dash on its line.
+  /// The value after a key or dash, on its line.
   private func value(of index: Int) -> String {
     node(index).isBlockText || !node(index).children.isEmpty ? "" : outline.scalar(index)
   }
 
-  /// The value of a setting that holds no secret, whatever a person wrote under other keys.
+  /// The value of a setting that isn't secret; values under other keys may be, so they aren't displayed.
   private func setting(_ name: String, _ index: Int) -> String {
     let text = value(of: index)
     switch name {
@@ -140,7 +141,7 @@ private struct OutlineItems {
     )
   }
 
-  /// The steps in a step, those of its branches and cases under their names.
+  /// The nested steps of a step; steps of branches and cases are listed under the branch or case.
   private func blocks(of index: Int, _ depth: Int) -> [OutlineItem] {
     node(index).children.flatMap { child -> [OutlineItem] in
       switch node(child).name {

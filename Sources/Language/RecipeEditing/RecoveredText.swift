@@ -1,16 +1,17 @@
-// How a text that YAML can't read is made readable, so that all but the line that is being written can be asked about.
+// Makes a text parsable that YAML rejects, so that editors get answers about all of it except the line being written.
 //
-// The text is read, and where its first error is the line becomes spaces, with the lines below that are indented more:
-// they belong to it. That is repeated until the text reads. Bytes are only ever blanked and line breaks stay, so that an
-// offset means the same in both texts. The first rounds blank one part each, and the last blanks all from its error on,
-// because a text with so many errors is not one that is being written; so the time is that of some readings.
+// The line with the first error is replaced by spaces, together with the lines below it that are indented more, because
+// they belong to it. This is repeated until the text can be parsed. Bytes are only replaced by spaces, and line breaks
+// are kept, so an offset is the same in both texts. The first rounds blank one part each. Later rounds blank everything
+// after the error, because a text with so many errors isn't being edited. So the text is parsed only a limited number
+// of times.
 
 package import Basics
 import YAMLReader
 
-/// A text that YAML reads, with blanks in the place of what it can't read; the text itself if there is nothing of that.
+/// The text with the parts blanked that YAML can't parse; the text itself if there are none.
 ///
-/// What isn't valid UTF-8 or is too long stays as it is and reads no better.
+/// A text that isn't valid UTF-8 or is too long is returned as it is, and still can't be parsed.
 package func recovered(_ source: Source) -> Source {
   var text = BlankedText(source)
   for round in 1...BlankedText.mostRounds {
@@ -34,7 +35,8 @@ private struct BlankedText {
 
   init(_ source: Source) { bytes = source.bytes }
 
-  /// Blanks the line at an offset, or the one before it that isn't blank, and what belongs to it; false if there is none.
+  /// Blanks the line at an offset, or the last line before it that isn't blank, with the lines that belong to it; false
+  /// if there is none.
   mutating func blank(at offset: Int, throughEnd: Bool) -> Bool {
     var start = lineStart(min(max(offset, 0), bytes.count))
     var end = lineEnd(start)
@@ -64,7 +66,7 @@ private struct BlankedText {
 
   private func lineEnd(_ offset: Int) -> Int { bytes[offset...].firstIndex(of: ASCII.newline) ?? bytes.count }
 
-  /// How far a line is indented; nil for one that is blank.
+  /// The indentation of a line; nil if it is blank.
   private func indentation(_ line: Range<Int>) -> Int? {
     bytes[line].firstIndex { !isBlankOrBreak($0) }.map { $0 - line.lowerBound }
   }

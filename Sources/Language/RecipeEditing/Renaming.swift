@@ -1,11 +1,11 @@
-// How something is given another name.
+// Renames a symbol.
 //
-// The places that name it are found in two ways. `Mentions` tells those that say it by their form. The rest are found by
-// trial: the files are checked with the edits made so far, and an error that is new and marks just the old name is a place
-// that has to be renamed as well. So a field is found that a type carries far from where it is named, such as the id of
-// a step in a block whose value a `let` hands on. The keys of what tests expect of outputs are compared with the types of
-// the outputs, because no check does. If an error remains that is new, or a loop of an expression now
-// catches the name, nothing is renamed, and the message says why.
+// The places that name it are found in two ways. `Mentions` finds the places that show it by their form. The others are
+// found by trial: the files are checked with the edits made so far, and a new error that marks exactly the old name is
+// another place to rename. This finds fields whose types were passed on, far from where they are named, such as the id
+// of a step in a block whose value a `let` passes on. Keys of expected outputs in tests are compared with the outputs'
+// types, because the check doesn't compare them. If a new error remains, or if a loop variable in an expression would
+// now capture the name, nothing is renamed, and the message says why.
 
 import ActionKit
 package import Basics
@@ -19,7 +19,7 @@ package struct RenameError: Error, Sendable {
 }
 
 extension EditorService {
-  /// The bytes of the name that would be renamed at an offset; nil if nothing there can be.
+  /// The range of the name that would be renamed at an offset; nil if there is none.
   package func renameRange(in source: Source, at offset: Int) -> Range<Int>? {
     let files = EditedFiles(folder, [source])
     guard let file = files.file(Recipe.path(source.name, besides: "")),
@@ -28,7 +28,7 @@ extension EditorService {
     return mention.range
   }
 
-  /// The edits that give what is named at an offset another name, in all files.
+  /// The edits in all files that rename the symbol at an offset.
   package func rename(in source: Source, at offset: Int, to name: String) throws(RenameError) -> [FileEdits] {
     let files = EditedFiles(folder, [source])
     guard let file = files.file(Recipe.path(source.name, besides: "")),
@@ -48,13 +48,13 @@ extension EditorService {
   }
 }
 
-/// A symbol that gets another name, or that is sought.
+/// A symbol to rename or to find.
 struct Renaming {
   typealias Edits = (file: EditedFile, edits: [Diagnostic.Edit])
 
   private let files: EditedFiles
   private let symbol: Symbol
-  /// Where it is named, by file.
+  /// The places that name it, by file.
   private let mentions: [(file: EditedFile, list: [Mention])]
 
   init(_ files: EditedFiles, _ symbol: Symbol, from file: EditedFile) {
@@ -64,7 +64,7 @@ struct Renaming {
       switch symbol.kind {
       case .secret, .connection: files.files(mentioning: symbol.name, besides: file.path)
       case .recipe:
-        // Its name and its file's name may differ.
+        // A recipe's name and its file's name may differ.
         files.files(mentioning: "", declaredIn: symbol.path)
           + [files.configuration(for: symbol.path)].compactMap(\.self)
       default: files.files(mentioning: symbol.name, declaredIn: symbol.path)
@@ -72,9 +72,9 @@ struct Renaming {
     mentions = concerned.map { ($0, files.mentions(of: symbol, in: $0)) }
   }
 
-  /// Where it is named.
+  /// The places that name it.
   func places(withDeclaration: Bool) -> [Diagnostic.Location] {
-    // Those of a trial are more.
+    // A trial finds more places.
     let edits = symbol.kind == .recipe ? nil : try? edits(to: unusedName)
     return mentions.flatMap { file, list in
       let edited = edits?.first { $0.file === file }?.edits.map(\.range) ?? list.map(\.range)
@@ -85,14 +85,14 @@ struct Renaming {
     }
   }
 
-  /// A name that no file has.
+  /// A name that doesn't occur in any file.
   private var unusedName: String {
     var name = "x\(symbol.name)"
     while mentions.contains(where: { $0.file.source.holds(name) }) { name += "x" }
     return name
   }
 
-  /// What is wrong with a new name, as the end of a sentence that begins with it.
+  /// The reason why a new name isn't allowed, as the end of a sentence that begins with the name; nil if it is.
   func fault(of name: String) -> String? {
     switch symbol.kind {
     case .secret:
@@ -119,17 +119,17 @@ struct Renaming {
 
   // MARK: Edits
 
-  /// How often the files are checked for more places.
+  /// The maximum number of trial checks for more places.
   private static let mostTrials = 8
 
-  /// The edits by file, those without any left out.
+  /// The edits by file, without files that don't change.
   func edits(to name: String) throws(RenameError) -> [Edits] {
     if symbol.kind == .connection, mentions.contains(where: { $0.list.contains(where: \.isImplicit) }) {
       throw RenameError(
         message:
           "'\(symbol.name)' is the connection of the plugin of that name, and steps that name no connection use it")
     }
-    // A place in what YAML can't read would be missed.
+    // A place in a part that YAML can't parse would be missed.
     if let file = mentions.lazy.map(\.file).first(where: { holds($0.unreadable, symbol.name) }) {
       throw RenameError(
         message: "'\(symbol.name)' can't be renamed while '\(file.source.name)' isn't YAML; mend that first")
@@ -179,9 +179,10 @@ struct Renaming {
     return edits.filter { !$0.edits.isEmpty }
   }
 
-  /// Whether an error was there before; of what is renamed it may be another that takes the place of the old one.
+  /// Whether an error existed before the edits; at a renamed place, the messages are compared with the new name in
+  /// both.
   ///
-  /// - Parameter known: The errors that were there, by where they begin.
+  /// - Parameter known: The errors before the edits, by their start offsets.
   private func isKnown(
     _ error: Diagnostic, at range: Range<Int>?, among known: [Int: [Diagnostic]], _ edits: Edits, _ name: String
   ) -> Bool {
@@ -191,7 +192,7 @@ struct Renaming {
     return before.contains { renamed($0) == renamed(error) }
   }
 
-  /// The keys in what a test expects of outputs that have the new name in the types of a trial.
+  /// The keys in a test's expected outputs that have the new name in a trial's types.
   private func expectedKeys(_ test: EditedFile, in trial: Trial, _ name: String) -> [Range<Int>] {
     let expected = test.expectedOutputs.filter { $0.key(inside: symbol.name) != nil }
     guard !expected.isEmpty, let (old, new) = trial.outputs(of: test, before: files) else { return [] }
@@ -219,7 +220,7 @@ struct Renaming {
     return found.compactMap(test.range(ofNameAt:))
   }
 
-  /// Where a test may name it in the value of an output, whose type isn't known while the recipe has errors.
+  /// A place where a test may name the symbol in an output's value, whose type isn't known while the recipe has errors.
   private func unclearUse(in test: EditedFile) -> (EditedFile, Int)? {
     guard [.step, .output, .branch, .variable].contains(symbol.kind), test.kind == .test,
       let recipe = files.recipe(testedBy: test), files.reaches(symbol.path, from: recipe),
@@ -240,7 +241,7 @@ struct Renaming {
     return nil
   }
 
-  /// The bytes of the old name, if all that is marked is that name, with or without quotes.
+  /// The range of the old name, if only that name is marked, with or without quotes.
   private func oldName(at range: Range<Int>, _ edits: Edits) -> Range<Int>? {
     let bytes = edits.file.source.bytes
     let quotes = [ASCII.quote, ASCII.apostrophe, ASCII.backtick]
@@ -254,7 +255,7 @@ struct Renaming {
   }
 }
 
-/// Files with edits made, that are checked.
+/// Files to be checked with the edits applied.
 private struct Trial {
   private let edited: [EditedFile]
   private let all: [Renaming.Edits]
@@ -276,7 +277,7 @@ private struct Trial {
     self.symbol = Symbol(kind: symbol.kind, name: name, path: symbol.path, offset: moved ?? symbol.offset)
   }
 
-  /// The errors of a file, also those that make YAML unable to read it, such as a key that is there twice.
+  /// The errors of a file, including errors that prevent parsing, such as a duplicate key.
   func errors(_ index: Int) -> [Diagnostic] {
     guard edited.indices.contains(index) else { return [] }
     do throws(Diagnostics) { _ = try YAMLReader.read(edited[index].source) } catch {
@@ -285,7 +286,7 @@ private struct Trial {
     return files.check(edited[index]).errors
   }
 
-  /// The types of the outputs that a test is about, before and after; nil if one isn't known.
+  /// The types of the outputs of a test's recipe, before and after the edits; nil if one isn't known.
   func outputs(of test: EditedFile, before: EditedFiles) -> (ValueType, ValueType)? {
     guard let old = before.recipe(testedBy: test), let new = files.recipe(testedBy: test),
       let before = before.check(old).outputs, let after = files.check(new).outputs
@@ -293,13 +294,13 @@ private struct Trial {
     return (before, after)
   }
 
-  /// How often the symbol is named in a file.
+  /// The number of places that name the symbol in a file.
   func mentions(_ index: Int) -> Int {
     guard edited.indices.contains(index) else { return 0 }
     return files.mentions(of: symbol, in: edited[index]).filter { !$0.isImplicit }.count
   }
 
-  /// Where an error would be in the file as it was; nil if what it marks is new.
+  /// The range of an error in the file before the edits; nil if the error has no location.
   func old(_ error: Diagnostic, _ index: Int) -> Range<Int>? {
     guard let range = error.location?.range else { return nil }
     let start = old(range.lowerBound, index)
@@ -319,14 +320,14 @@ private struct Trial {
 }
 
 extension EditedFile {
-  /// What a test expects of outputs.
+  /// The outputs that a test expects.
   fileprivate var expectedOutputs: [Value] {
     (root["cases"]?.list ?? []).flatMap { $0["do"]?.list ?? [] }.compactMap { $0["expect"]?["outputs"] }
   }
 }
 
 extension EditedFiles {
-  /// Why a name has to stay, because what is in no file here goes by it.
+  /// The reason why a name can't change: something outside these files refers to it.
   fileprivate func keeper(ofNameOf symbol: Symbol, from file: EditedFile) -> String? {
     switch symbol.kind {
     case .secret where configuration(for: file.path)?.root["secrets"]?["commands"]?.key(symbol.name) == nil:
@@ -344,7 +345,7 @@ extension EditedFiles {
     test.root["recipe"]?.string.flatMap { file(Recipe.path($0, besides: test.path)) }
   }
 
-  /// Whether a recipe is the one at a path, or calls it, also through others.
+  /// Whether a recipe is at a path, or calls the recipe there directly or through others.
   fileprivate func reaches(_ path: String, from recipe: EditedFile) -> Bool {
     var (open, seen) = ([recipe], Set([recipe.path]))
     while let next = open.popLast() {
@@ -361,7 +362,7 @@ extension EditedFiles {
 }
 
 extension Value {
-  /// A key of a name in the value or in what it holds.
+  /// A key with a name, anywhere inside the value.
   fileprivate func key(inside name: String) -> Value? {
     var open = [self]
     while let value = open.popLast() {

@@ -2,15 +2,16 @@ import Basics
 import Recipes
 import Synchronization
 
-/// Finds what the schema says of a node of a text that may be half written.
+/// Finds the schema for a node of a text that may be incomplete.
 ///
-/// Of the schema's conditions it follows those that the text decides so far, and both ways where it decides nothing yet.
+/// It follows the branches of the schema's conditions that the text has decided, and both branches if it hasn't decided
+/// yet.
 struct SchemaWalk {
   let outline: TextOutline
   private let document: Value
   private let definitions: Value
 
-  /// Definitions lead to each other; further than this no file of ours goes.
+  /// Definitions refer to each other; no file is nested deeper than this.
   private static let deepest = 24
 
   init(_ document: Value, _ outline: TextOutline) {
@@ -19,13 +20,13 @@ struct SchemaWalk {
     definitions = document["definitions"] ?? .null
   }
 
-  /// What the schema says of a node's value: all forms that it may have.
+  /// The schemas for a node's value: all forms that it may have.
   func forms(of node: Int) -> [Value] {
     guard node != 0 else { return expanded(document, 0) }
     return declarations(of: node).flatMap { expanded($0, node) }
   }
 
-  /// What the schema says where a node is declared, before references are followed.
+  /// The schemas where a node is declared, before references are followed.
   func declarations(of node: Int) -> [Value] {
     var forms = expanded(document, 0)
     var declared: [Value] = []
@@ -42,13 +43,13 @@ struct SchemaWalk {
     return declared
   }
 
-  /// The members that a mapping of some forms may have, by key; keys that several of them declare are there once.
+  /// The members that a mapping with some forms may have, by key; a key that several forms declare is listed once.
   func members(of forms: [Value]) -> [(name: String, schema: Value)] {
     var members: [(name: String, schema: Value)] = []
     for form in forms {
       for member in form["properties"]?.map?.members ?? [] {
         guard let name = member.name else { continue }
-        // The later form says more: what an action takes stands behind what any step takes.
+        // The later form is more specific: the members of an action come after the members of any step.
         if let index = members.firstIndex(where: { $0.name == name }) {
           if member.value["$ref"] != nil { members[index].schema = member.value }
         } else {
@@ -59,11 +60,11 @@ struct SchemaWalk {
     return members
   }
 
-  /// Whether a key may be added to those that a mapping of some forms has: nil if nothing speaks against it, else false if it never
-  /// may, or true if it only comes too early.
+  /// Whether a key can't be added to a mapping with some forms and keys: nil if it can; false if it never can; true if
+  /// it can after another key.
   func obstacle(to key: String, in forms: [Value], besides keys: [String]) -> Bool? {
     for form in forms {
-      // One that may stand alone goes with the others.
+      // An alternative with `maxProperties` is a key that may be the only one, but it also goes with others.
       let kinds = (form["oneOf"]?.list ?? []).filter { $0["maxProperties"] == nil }
         .compactMap { $0["required"]?.list?.first?.string }
       if kinds.contains(key), keys.contains(where: { kinds.contains($0) && $0 != key }) { return false }
@@ -72,7 +73,7 @@ struct SchemaWalk {
           needed["anyOf"]?.list?.compactMap { $0["required"]?.list?.first?.string }
           ?? needed.list?.compactMap(\.string) ?? []
         if !alternatives.contains(where: keys.contains) {
-          // What needs another kind of mapping than this has become.
+          // The key never fits if it requires another kind of mapping than this one.
           return !keys.contains(where: kinds.contains) || !alternatives.contains(where: kinds.contains)
         }
       }
@@ -80,7 +81,7 @@ struct SchemaWalk {
     return nil
   }
 
-  /// How many keys there are of which one has to stand beside a key.
+  /// The number of keys that a key depends on.
   func companions(of key: String, in forms: [Value]) -> Int {
     let needed = forms.lazy.compactMap { $0["dependencies"]?[key] }.first
     return needed?["anyOf"]?.list?.count ?? needed?.list?.count ?? 0
@@ -92,9 +93,9 @@ struct SchemaWalk {
 
   // MARK: Forms
 
-  /// The schema and those that it stands for, without references and conditions.
+  /// The schema and the schemas that it refers to or includes, without references and conditions.
   ///
-  /// - Parameter node: The node that they describe; nil for one that isn't there yet.
+  /// - Parameter node: The node that they describe; nil for a node that doesn't exist yet.
   func expanded(_ schema: Value, _ node: Int?) -> [Value] {
     var forms: [Value] = []
     var open = [(schema, 0)]
@@ -116,7 +117,7 @@ struct SchemaWalk {
     return forms
   }
 
-  /// Whether one of some schemas, or of those that they choose among, is a definition.
+  /// Whether one of some schemas, or one of their alternatives, refers to a definition.
   func refers(_ schemas: [Value], to name: String) -> Bool {
     var open = schemas.map { ($0, 0) }
     while let (schema, depth) = open.popLast() {
@@ -131,7 +132,7 @@ struct SchemaWalk {
     return false
   }
 
-  /// Whether a condition of the schema holds of a node; nil if the text doesn't tell yet.
+  /// Whether a condition of the schema is true for a node; nil if the text doesn't decide it yet.
   private func decides(_ condition: Value, _ node: Int) -> Bool? {
     if let required = condition["required"]?.list?.compactMap(\.string) {
       guard required.allSatisfy({ outline.child($0, of: node) != nil }) else { return false }
@@ -149,7 +150,7 @@ struct SchemaWalk {
     return true
   }
 
-  /// The type of what a node has; nil if it has nothing yet.
+  /// The JSON type of a node's value; nil if there is no value yet.
   private func kind(of node: Int) -> String? {
     if let first = outline.nodes[node].children.first {
       return outline.nodes[first].kind == .item ? "array" : "object"
@@ -164,7 +165,7 @@ struct SchemaWalk {
 
   // MARK: Words
 
-  /// The type of what a schema describes, in a word or two; empty if it tells none.
+  /// The type that a schema describes, in a word or two; empty if it names none.
   func typeName(_ schema: Value) -> String {
     if let name = schema["$ref"]?.string?.split(separator: "/").last.map(String.init) {
       if name.hasPrefix("with.") { return "mapping" }
@@ -179,7 +180,7 @@ struct SchemaWalk {
     }
     if let word = schema["const"]?.string { return word }
     if let forms = schema["anyOf"]?.list, let first = forms.first {
-      // Of many words there is no type to name.
+      // A choice of several words has no type name.
       return forms.count > 1 && first["const"] != nil ? "" : typeName(first)
     }
     if schema["if"] != nil, let other = schema["then"] ?? schema["else"] { return typeName(other) }
@@ -193,7 +194,7 @@ struct SchemaWalk {
     }
   }
 
-  /// What a key is for, where it is declared or where its form is.
+  /// The description of a key, from its declaration or from its form.
   func meaning(_ schema: Value) -> String {
     if let text = schema["description"]?.string { return text }
     if let name = schema["$ref"]?.string?.split(separator: "/").last, let target = definitions[String(name)] {
@@ -202,7 +203,7 @@ struct SchemaWalk {
     return ""
   }
 
-  /// The words that a value may be, with what each is for.
+  /// The words that a value may be, with their descriptions.
   func words(_ forms: [Value]) -> [(word: String, meaning: String)] {
     var words: [(word: String, meaning: String)] = []
     for form in forms {
@@ -226,7 +227,7 @@ struct SchemaWalk {
   }
 }
 
-/// The schemas, each made when it is first asked for.
+/// The schemas, each made when it is first needed.
 final class SchemaShelf: Sendable {
   private let made = Mutex<[String: Value]>([:])
   private let make: @Sendable (String) -> Value

@@ -2,19 +2,19 @@ import ActionKit
 import Basics
 import Expressions
 
-// Types and fields as hovers write them: as the messages of the checker do, with the fields of what has some.
+// Types and fields in hovers: written as in the checker's messages, with the fields of objects.
 
 extension ValueType {
-  /// What hovers tell of something of the type: the line of its name, what it is for, and the fields of it or its items.
+  /// A hover's text for a value of the type: a line with its name, its description, and the fields of it or its items.
   func page(_ name: String, _ meaning: String..., fact: String? = nil) -> String {
     let lead = name + shown + (fact.map { " (\($0))" } ?? "")
     return ([lead] + meaning.filter { !$0.isEmpty } + (shownFields.map { [$0] } ?? [])).joined(separator: "\n\n")
   }
 
-  /// The type in code, or in words if its fields are told.
+  /// The type in code, or in words if its fields are listed.
   private var shown: String { shownFields == nil ? "`\(inWords)`" : namedParts.lead }
 
-  /// The fields of an object or of what holds some, one below the other.
+  /// The fields of an object, or of the objects in a collection, one per line.
   private var shownFields: String? {
     guard let object = namedParts.object, !object.fields.isEmpty else { return nil }
     let fields = object.fields.prefix(40).map { field in
@@ -23,7 +23,7 @@ extension ValueType {
     return fields.joined(separator: "\n") + (object.fields.count > 40 ? "\n- …" : "")
   }
 
-  /// The type in words, where all that it holds is of one type of object, and that type.
+  /// The type in words and the type of the objects inside it, if it contains only objects of one type.
   private var namedParts: (lead: String, object: ObjectType?) {
     switch self {
     case .object(let object): ("an object", object)
@@ -35,13 +35,13 @@ extension ValueType {
     }
   }
 
-  /// The type in words, cut where they are many.
+  /// The type in words, shortened if it is long.
   var brief: String {
     let text = inWords
     return text.count > 60 ? "\(text.prefix(57))…" : text
   }
 
-  /// The type as `description` writes it, but for what may not be there, and objects, which are just called so.
+  /// The type as `description` writes it, except that an optional is written in words and an object only as `object`.
   var inWords: String {
     switch self {
     case .object: "object"
@@ -55,7 +55,7 @@ extension ValueType {
 }
 
 extension FunctionDeclaration {
-  /// The form as `signature`, with types in words.
+  /// The form's signature, with types in words.
   var signatureInWords: String {
     let list = parameters.map(\.inWords).joined(separator: ", ") + (isVariadic ? "…" : "")
     var owner = receiver.map { "\($0.inWords)." } ?? ""
@@ -64,14 +64,14 @@ extension FunctionDeclaration {
   }
 }
 
-/// One line of a list of fields.
+/// A line in a list of fields.
 func shownField(_ name: String, _ type: String, _ fact: String?, _ summary: String) -> String {
   let type = type.count > 60 ? "\(type.prefix(57))…" : type
   return "- `\(name)`: `\(type)`\(fact.map { ", \($0)" } ?? "")\(summary.isEmpty ? "" : ". \(summary)")"
 }
 
 extension FieldSchema {
-  /// What is to be known of a field that is given, in a few words.
+  /// Whether an input field is required, or its default, in a few words.
   var fact: String? {
     if isRequired { return "required" }
     return type.isSecret ? nil : fallback.map { "default `\(JSON.shown($0))`" }
@@ -90,6 +90,6 @@ extension OtherRecipe.Input {
   /// The input's type, default and sentence.
   var page: String { type.page(": ", summary, fact: fact) }
 
-  /// The input in a list.
+  /// The input as a line in a list.
   var line: String { shownField(name, type.inWords, fact, summary) }
 }

@@ -1,9 +1,9 @@
 import Basics
 
-/// The keys and items of a text that may be half written, found by indentation and brackets, without a parser of YAML.
+/// The keys and items of a text that may be incomplete, found by indentation and brackets, without a YAML parser.
 ///
-/// It reads what recipes are written in: block mappings and lists, `{}` and `[]`, texts in quotes and of several lines. What
-/// it takes for a key needs not be one, and a text that isn't YAML gives as much of a tree as it resembles.
+/// It supports the YAML that recipes use: block mappings and lists, `{}` and `[]`, quoted texts and texts of several
+/// lines. A key found here may not be a key in YAML, and a text that isn't YAML has as much of a tree as it resembles.
 package struct TextOutline: Sendable {
   package struct Node: Sendable {
     package enum Kind: Sendable { case root, key, item }
@@ -11,30 +11,30 @@ package struct TextOutline: Sendable {
     package var kind: Kind
     /// The key, without its quotes.
     package var name = ""
-    /// Where the key stands, or the dash or place of an item.
+    /// The range of the key; for an item, of its dash or its place in brackets.
     package var nameRange: Range<Int>
-    /// What stands behind the colon or the dash on the same line, without a comment; of a block text with its lines.
+    /// The value after the colon or dash on the same line, without a comment; for a block text, with its lines.
     package var value: Range<Int>
     /// The column of the key or dash, in bytes from 0.
     package var column: Int
-    /// Whether it stands in brackets.
+    /// Whether it is inside brackets.
     package var isFlow = false
     /// Whether the value is a text of several lines, after `|` or `>`.
     package var isBlockText = false
     package var parent: Int
     package var children: [Int] = []
-    /// Where the node ends: behind the last byte of it that isn't blank.
+    /// Where the node ends: after its last byte that isn't blank.
     package var end: Int
-    /// Which item of its list it is.
+    /// The index of the item in its list.
     package var index = 0
   }
 
   package let bytes: [UInt8]
   package private(set) var nodes: [Node]
-  /// Where the lines begin.
+  /// The offsets where the lines begin.
   package let lineStarts: [Int]
 
-  /// How deeply brackets may stand in each other to be looked into.
+  /// The maximum depth of nested brackets.
   static let deepest = 64
 
   package init(_ bytes: [UInt8]) {
@@ -79,10 +79,10 @@ package struct TextOutline: Sendable {
     nodes[node].children.compactMap { nodes[$0].kind == .key ? nodes[$0].name : nil }
   }
 
-  /// What a node is given on its line, without quotes.
+  /// The value of a node on its line, without quotes.
   package func scalar(_ node: Int) -> String { OutlineReader.unquoted(text(nodes[node].value)) }
 
-  /// What the key of a node is given, without quotes.
+  /// The value of a key in a node, without quotes; nil if the node lacks the key.
   package func scalar(_ name: String, of node: Int) -> String? { child(name, of: node).map(scalar) }
 
   /// The nodes from below the root to a node.
@@ -106,7 +106,7 @@ package struct TextOutline: Sendable {
       nodes[$0].nameRange.lowerBound <= offset && offset <= nodes[$0].end
     }) {
       found = inner
-      // Of two that touch, the later is meant.
+      // If two nodes touch, the later one is at the offset.
       if let next = nodes[nodes[inner].parent].children.first(where: { nodes[$0].nameRange.lowerBound == offset }) {
         found = next
       }
@@ -115,7 +115,7 @@ package struct TextOutline: Sendable {
   }
 }
 
-/// Where one writes, among keys and items.
+/// The cursor's place among keys and items.
 package struct TextCursor: Sendable {
   package enum Place: Sendable, Equatable {
     /// A key of the node's mapping.
@@ -127,17 +127,17 @@ package struct TextCursor: Sendable {
   }
 
   package let place: Place
-  /// The node whose key is written, or whose value.
+  /// The node that contains the key being written, or whose value is being written.
   package let node: Int
-  /// What is being written, up to the cursor.
+  /// The range of the text being written, up to the cursor.
   package let written: Range<Int>
-  /// Whether it stands in brackets.
+  /// Whether the place is inside brackets.
   package let isFlow: Bool
-  /// Whether it is an item of the node's list, in brackets, of which there is nothing yet.
+  /// Whether it is a new item of the node's list in brackets, still empty.
   package let isNewItem: Bool
-  /// The column at which the key is written, or would be.
+  /// The column of the key, even if it isn't written yet.
   package let column: Int
-  /// The node of the key that is being written, if its line has one, so that it isn't its own neighbour.
+  /// The node of the key being written, if its line has one; that node isn't one of the neighbours.
   package let own: Int?
 
   init(
@@ -155,7 +155,7 @@ package struct TextCursor: Sendable {
 }
 
 extension TextOutline {
-  /// What is being written at an offset.
+  /// The cursor at an offset.
   package func cursor(at offset: Int) -> TextCursor {
     let offset = min(max(offset, 0), bytes.count)
     let lineStart = lineStarts[line(at: offset)]
@@ -192,7 +192,7 @@ extension TextOutline {
       nodes[$0].kind == .key && nodes[$0].nameRange.lowerBound == start && !nodes[$0].isFlow
     }
     var parent = own.map { nodes[$0].parent } ?? owner(ofColumn: column, hasDash: hasDash, lineStart, start)
-    // Below a value that has no keys of its own stands the next key beside it: editors indent too far after many lines.
+    // Below a key with a value on its line, the next key belongs beside it; many editors indent such a line too far.
     if own == nil, !hasDash, takesNoKeys(parent, whileWriting: start < offset) {
       column = nodes[parent].column
       parent = nodes[parent].parent
@@ -206,7 +206,7 @@ extension TextOutline {
   private func takesNoKeys(_ node: Int, whileWriting: Bool) -> Bool {
     let value = nodes[node].value
     guard nodes[node].kind == .key, !value.isEmpty, !nodes[node].isFlow, !nodes[node].isBlockText else { return false }
-    // A sentence may go on.
+    // An unquoted text may continue on the next line.
     return !whileWriting || !bytes[value].contains(ASCII.space) || "\"'{[$".utf8.contains(bytes[value.lowerBound])
   }
 
@@ -215,7 +215,7 @@ extension TextOutline {
     return nodes[inner].isBlockText && nodes[inner].value.lowerBound <= offset
   }
 
-  /// The node that a key in a column would belong to, by what stands above it.
+  /// The node that a key in a column would belong to, according to the lines above.
   private func owner(ofColumn column: Int, hasDash: Bool, _ lineStart: Int, _ start: Int) -> Int {
     if hasDash,
       let item = nodes.indices.last(where: {
@@ -226,7 +226,7 @@ extension TextOutline {
       return item
     }
     var found = 0
-    // The last block node above that begins further left.
+    // The last block node above that is indented less.
     for index in nodes.indices.reversed()
     where !nodes[index].isFlow && nodes[index].kind != .root && nodes[index].nameRange.lowerBound < lineStart {
       guard nodes[index].column < column else { continue }
@@ -236,7 +236,7 @@ extension TextOutline {
     return found
   }
 
-  /// What is being written within brackets.
+  /// The cursor inside brackets.
   private func flowCursor(at offset: Int) -> TextCursor? {
     // The innermost bracket that is open at the cursor, from the key or dash that it belongs to.
     var inner = node(at: offset)
@@ -248,7 +248,7 @@ extension TextOutline {
     else { return nil }
     var scan = FlowScan(bytes, from: nodes[inner].value.lowerBound, to: offset)
     guard scan.run(), let top = scan.open.last else { return nil }
-    // The node that the bracket is the value of.
+    // The node whose value is the bracket.
     let owner = nodes.indices.last { nodes[$0].value.lowerBound == top.start && $0 != 0 } ?? inner
     if top.isMap, let key = top.key {
       let node = nodes.indices.last { nodes[$0].isFlow && nodes[$0].nameRange == key }
@@ -261,7 +261,7 @@ extension TextOutline {
         place: .key, node: owner, written: top.wordStart..<offset, isFlow: true,
         own: own.flatMap { nodes[$0].kind == .key && hasColon($0) ? $0 : nil })
     }
-    // An item that isn't there yet is like the others.
+    // A new item is completed like the others.
     let item =
       own.flatMap { nodes[$0].kind == .item ? $0 : nil }
       ?? nodes.indices.last { nodes[$0].isFlow && nodes[$0].kind == .item && nodes[$0].parent == owner }
@@ -278,14 +278,14 @@ extension TextOutline {
   }
 }
 
-/// Walks through brackets up to a place, and keeps what is open there.
+/// Scans brackets up to a place, and records the brackets that are open there.
 private struct FlowScan {
   struct Bracket {
     var isMap: Bool
     var start: Int
     /// The key whose value is being written.
     var key: Range<Int>?
-    /// Where what is being written begins.
+    /// Where the text being written begins.
     var wordStart: Int
   }
 
@@ -346,12 +346,12 @@ private struct FlowScan {
   }
 }
 
-/// Reads the lines of a text into nodes.
+/// Parses the lines of a text into nodes.
 struct OutlineReader {
   var nodes: [TextOutline.Node]
   private let bytes: [UInt8]
   private let lineStarts: [Int]
-  /// The open nodes, the innermost last; their columns grow.
+  /// The open nodes, the innermost last; their columns increase.
   private var stack = [0]
 
   init(_ outline: TextOutline) {
@@ -363,7 +363,7 @@ struct OutlineReader {
   mutating func read() {
     var line = 0
     while line < lineStarts.count { line = readLine(line) }
-    // A node ends where the last of those in it does.
+    // A node ends where its last descendant ends.
     for index in nodes.indices.reversed() where index != 0 {
       let parent = nodes[index].parent
       if parent != 0 { nodes[parent].end = max(nodes[parent].end, nodes[index].end) }
@@ -374,7 +374,7 @@ struct OutlineReader {
     line + 1 < lineStarts.count ? lineStarts[line + 1] - 1 : bytes.count
   }
 
-  /// Reads a line, and those that its value goes on in; returns the next.
+  /// Reads a line and the lines that continue its value; returns the next line.
   private mutating func readLine(_ line: Int) -> Int {
     let lineStart = lineStarts[line]
     var end = end(ofLine: line)
@@ -399,7 +399,7 @@ struct OutlineReader {
         value: value..<max(value, content))
       offset = value
     } else if stack == [0], [ASCII.openBrace, ASCII.openBracket].contains(bytes[offset]) {
-      // All of the text is in brackets.
+      // The whole text is in brackets.
     } else if stack.last.map({ nodes[$0].kind != .item || nodes[$0].nameRange.lowerBound < lineStart }) ?? true {
       return line + 1
     }
@@ -411,7 +411,7 @@ struct OutlineReader {
   ) {
     while let top = stack.last, top != 0 {
       let node = nodes[top]
-      // The items of a key may stand in its own column.
+      // The items of a key may be in the same column as the key.
       if node.column < column || node.column == column && kind == .item && node.kind == .key { break }
       stack.removeLast()
     }
@@ -426,11 +426,11 @@ struct OutlineReader {
     stack.append(nodes.count - 1)
   }
 
-  /// Reads what follows a key or dash, and the lines that it goes on in.
+  /// Reads the value after a key or dash, with the lines that continue it.
   private mutating func readValue(from start: Int, to end: Int, _ line: Int) -> Int {
     guard let owner = stack.last else { return line + 1 }
     var start = start
-    // An anchor or a tag is no part of the value.
+    // An anchor or a tag isn't part of the value.
     while start < end, [ASCII.ampersand, UInt8(ascii: "!")].contains(bytes[start]) {
       while start < end, !isBlankOrBreak(bytes[start]) { start += 1 }
       while start < end, isBlankOrBreak(bytes[start]) { start += 1 }
@@ -442,7 +442,7 @@ struct OutlineReader {
     case ASCII.openBrace, ASCII.openBracket:
       let limit = self.limit(below: nodes[owner].column, after: line)
       var flow = FlowReader(bytes, start..<limit, nodes: nodes)
-      // Or each change would copy them.
+      // Otherwise each change would copy the nodes.
       nodes = []
       flow.read(into: owner)
       nodes = flow.nodes
@@ -463,7 +463,7 @@ struct OutlineReader {
     let limit = self.limit(below: nodes[owner].column, after: line)
     nodes[owner].isBlockText = true
     nodes[owner].value = nodes[owner].value.lowerBound..<max(nodes[owner].value.upperBound, limit)
-    // Blanks at the end of its last line are part of it: one may be writing there.
+    // Blanks at the end of the last line are part of the text, because the author may be writing there.
     let last = OutlineReader.trimmed(bytes, nodes[owner].value).upperBound
     nodes[owner].end = max(nodes[owner].end, min(bytes[last...].firstIndex(of: ASCII.newline) ?? limit, limit))
     return nextLine(after: limit, line)
@@ -475,7 +475,7 @@ struct OutlineReader {
     return next
   }
 
-  /// Where the lines end that stand further right than a column, from the line after one.
+  /// The end of the lines after a line that are indented more than a column.
   private func limit(below column: Int, after line: Int) -> Int {
     var last = end(ofLine: line)
     var next = line + 1
@@ -555,7 +555,7 @@ struct OutlineReader {
     return nil
   }
 
-  /// Behind the quote that ends a text which begins a range; nil if none does.
+  /// The offset after the closing quote of a text at the start of a range; nil if it isn't closed.
   static func textEnd(_ bytes: [UInt8], _ range: Range<Int>) -> Int? {
     let quote = bytes[range.lowerBound]
     var offset = range.lowerBound + 1
@@ -581,7 +581,7 @@ struct OutlineReader {
       && bytes[offset + 2] == ASCII.openBrace
   }
 
-  /// Behind the `}}` of an expression, or the end of its line.
+  /// The offset after the `}}` of an expression, or the end of its line.
   static func expressionEnd(_ bytes: [UInt8], _ range: Range<Int>) -> Int {
     var offset = range.lowerBound + 3
     while offset < range.upperBound, bytes[offset] != ASCII.newline {
@@ -612,7 +612,7 @@ private struct FlowReader {
 
   /// Reads the bracket at the start, as the value of a node.
   mutating func read(into owner: Int) {
-    /// The nodes whose brackets are open, and whether these are maps.
+    /// The nodes whose brackets are open, and whether these are mappings.
     var open: [(owner: Int, isMap: Bool)] = []
     /// The node that the next value belongs to.
     var target = owner

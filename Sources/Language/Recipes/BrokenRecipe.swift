@@ -1,7 +1,7 @@
 package import Basics
 import YAMLReader
 
-/// What is known of a recipe whose file has faults.
+/// The facts that can be read from a recipe whose file has faults.
 package struct BrokenRecipe {
   package private(set) var name: String
   /// Whether it says that assistants may run it.
@@ -17,7 +17,7 @@ package struct BrokenRecipe {
       isTool = document["mcp"]?.bool == true
       return
     }
-    // What isn't YAML at all may still say it on a line of its own.
+    // A file that isn't YAML at all may still have these keys on lines of their own.
     for line in String(decoding: source.bytes, as: UTF8.self).split(whereSeparator: \.isNewline) {
       let words = line.prefix { $0 != "#" }.split(separator: ":", maxSplits: 1).map { String($0).trimmed }
       guard words.count == 2, line.first?.isWhitespace == false else { continue }

@@ -3,25 +3,25 @@ import Basics
 import Expressions
 import YAMLReader
 
-// Blocks of which one runs, and the value that a step gives instead of an error: what decides a step's type beside its
+// Reads alternative cases, and the value that a step returns instead of an error. Both decide a step's type, beside its
 // kind.
 
 extension StepReader {
   // MARK: Else
 
-  /// What may stand on the steps inside, or around all of them, but not beside `else` or `switch`.
+  /// Keys that are allowed on the steps inside, or around all of them, but not beside `else` or `switch`.
   static let notBesideCases = ["forEach", "onError", "retry", "timeout", "repeat"]
 
-  /// Reads `steps` and `else`, which stand beside `if`.
+  /// Reads `steps` and `else` beside an `if`.
   ///
   /// - Parameters:
-  ///   - inner: What `steps` see.
-  ///   - outer: What the step sees, and so `else` too, which knows that the condition doesn't hold.
+  ///   - inner: The scope of `steps`.
+  ///   - outer: The scope of the step, in which `else` also knows that the condition doesn't hold.
   func alternatives(
     _ value: Value?, _ fields: Fields, _ condition: RecipeExpression?, inner: Scope, outer: inout Scope, over: OverPaths
   ) -> (Step.Kind?, ValueType) {
     guard let value else {
-      // Beside something else than 'steps', which is an error already; what is wrong inside it can be told too.
+      // 'else' beside something other than 'steps' is an error already; faults inside it are reported too.
       _ = self.case("else", nil, fields["else"] ?? .null, of: "'else'", in: outer, outer: &outer, over: over)
       return (nil, .dyn)
     }
@@ -98,10 +98,10 @@ extension StepReader {
     return (.cases(Cases(subject: subject, cases.map(\.content), isSwitch: true, giving: type)), type)
   }
 
-  /// What other languages call the case of all other values.
+  /// Words of other languages for the case of all other values.
   private static let wordsForAllOthers: Set = ["default", "else", "otherwise", "other", "others", "_", "*", "any"]
 
-  /// What the value of `switch` may be.
+  /// The values that `switch` can have.
   private enum Taken {
     case text, int
     case words([String])
@@ -189,7 +189,7 @@ extension StepReader {
       findings.error(
         "'switch' over \(taken?.name ?? "") needs 'default' for all other values; default: [] does nothing", at: value)
     case .words(let words):
-      // A misspelt case stands for the one that is meant.
+      // A misspelt case counts as the probable right one.
       let given = cases.compactMap { $0.content.value?.string }.map { text in
         words.contains { $0.hasSameScalars(as: text) } ? text : text.nearest(among: words) ?? text
       }
@@ -204,7 +204,7 @@ extension StepReader {
 
   // MARK: Cases
 
-  /// A case as far as it could be read, with what it gives.
+  /// A case as far as it could be read, with the type of its value.
   private struct ReadCase {
     var content: Case
     var type: ValueType
@@ -232,7 +232,7 @@ extension StepReader {
       outer: &outer, over: over)
   }
 
-  /// The list of a step that stands where a list of steps is wanted, with an error; nil for other values.
+  /// Reports a single step in the place of a list of steps, and returns it as a list; nil for other values.
   private func loneStep(_ value: Value, of what: String) -> Value? {
     let names = KeySet.step.kinds.filter { $0 != "steps" } + ["id", "if", "forEach", "with"]
     guard let stray = value.map?.members.first(where: { names.contains($0.key.plainText) }) else { return nil }
@@ -261,9 +261,9 @@ extension StepReader {
     return ReadCase(content: read, type: type, place: outputs)
   }
 
-  /// The type of what one of several cases gives: what all give is there, and the rest may be absent.
+  /// The type of the value of alternative cases: a field is required if all cases return it, else optional.
   ///
-  /// A case that always fails gives nothing, and so takes nothing away.
+  /// A case that always fails returns nothing, so it makes no field optional.
   private func joinedType(of cases: [ReadCase]) -> ValueType {
     let giving = cases.filter { !$0.content.block.steps.contains(where: \.alwaysFails) }
     var fields: [ObjectType.Field] = []
@@ -300,10 +300,10 @@ extension StepReader {
 
   // MARK: A value instead of an error
 
-  /// What was read of `onError` before the step's type is known.
+  /// The parts of `onError`, read before the step's type is known.
   struct Handler {
     var steps: Block?
-    /// What `value` sees.
+    /// The scope of `value`.
     var scope: Scope
     var value: Value?
   }
@@ -341,8 +341,8 @@ extension StepReader {
   /// Reads the value that a step gives instead of an error.
   ///
   /// - Parameters:
-  ///   - type: What the step gives, or each item of a loop.
-  ///   - known: What declarations say of that beyond its type.
+  ///   - type: The type of the step's value, or of each item's in a loop.
+  ///   - known: The declarations of that value, which hold more than its type.
   func fallback(_ handler: Handler, for type: ValueType, as known: ObjectSchema?) -> Fallback? {
     guard let value = handler.value else { return nil }
     guard case .object(let object) = type else {
@@ -402,11 +402,11 @@ extension StepReader {
 extension ValueType {
   fileprivate var isOptionalValue: Bool { if case .optional = self { true } else { false } }
 
-  /// The type as a declaration, so that values can be checked against it; nil for what none can be given for.
+  /// The type as a declaration, to check values against it; nil if no value of the type can be written.
   ///
   /// - Parameters:
   ///   - isWhole: Whether it is a field's type, and may say that the field may be absent.
-  ///   - known: What a declaration says of it, such as that a string is a date.
+  ///   - known: The declaration of the value, which may say that a string is a date.
   fileprivate func declared(isWhole: Bool = false, as known: FieldType? = nil) -> FieldType? {
     switch self {
     case .bool: .bool
@@ -444,7 +444,7 @@ extension ObjectType {
 }
 
 extension FieldType {
-  /// What a list or a map holds.
+  /// The type of the elements of a list, or of the values of a map.
   fileprivate var element: FieldType? {
     switch self {
     case .list(let element), .map(let element): element
@@ -458,7 +458,7 @@ extension FieldType {
 }
 
 extension [NamedTemplate] {
-  /// What declarations say of those values that are read as they are.
+  /// The declarations of the values that are only read, not computed.
   fileprivate func declaredOutput(of block: Block, inputs: ObjectSchema? = nil) -> ObjectSchema {
     let steps = FieldType.object(block.declaredOutput)
     return ObjectSchema(
@@ -479,7 +479,7 @@ extension ValueTemplate {
 }
 
 extension FieldType {
-  /// The type of what names lead to.
+  /// The type at the end of a path of names.
   fileprivate func following(_ path: ArraySlice<String>) -> FieldType? {
     var type = self
     for name in path {
@@ -491,7 +491,7 @@ extension FieldType {
 }
 
 extension ObjectSchema {
-  /// What several declarations say alike.
+  /// The fields that several declarations have in common.
   init(common schemas: [ObjectSchema]) {
     self.init(
       fields: (schemas.first?.fields ?? []).filter { field in
@@ -499,14 +499,15 @@ extension ObjectSchema {
       })
   }
 
-  /// What a repeated step gives of what it carries.
+  /// The output of a repeated step that carries values.
   init(_ carried: [CarriedValue]) {
     self.init(fields: carried.map { FieldSchema($0.name, $0.type, "", isOptional: $0.isOptional) })
   }
 }
 
 extension Step.Kind {
-  /// What declarations say of the output, such as that a string is a date; expressions that only read a value keep it.
+  /// The declarations of the output, which say for example that a string is a date; an expression that only reads a
+  /// value keeps its declaration.
   var declaredOutput: ObjectSchema? {
     switch self {
     case .action(let call): call.shape?.applied(to: call.action.output) ?? call.action.output
@@ -540,7 +541,7 @@ extension Step {
     let carried = repetition.flatMap { $0.hasMemory ? ObjectSchema($0.carried) : nil }
     guard let output = carried ?? kind.declaredOutput else { return nil }
     guard let loop else { return .object(output) }
-    // Where an item's error is caught, the loop gives what became of each.
+    // If an item's error is caught, the loop returns the outcome of each item.
     let givesItems = onError == nil ? loop.onItemError == .stop : onError?.value != nil
     return givesItems ? .list(.object(output)) : nil
   }

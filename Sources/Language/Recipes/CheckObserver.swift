@@ -1,16 +1,16 @@
-// What a check tells editors of a file, beside its faults.
+// Collects facts about a file for editors during a check.
 //
-// An observer in the environment of a check is told of each text in which expressions are evaluated, with the scope that
-// they see, and of each name that is declared, with its type. Scopes are values and copied for nothing, so that the check
-// takes about as long as without; a check without an observer does nothing for it. What is asked about an expression
-// (`parts`, `point`) is found out when it is asked.
+// An observer in the environment of a check gets each text whose expressions are evaluated, with their scope, and each
+// declared name, with its type. Scopes are values and cost nothing to copy, so the check takes about as long as without
+// an observer. A check without one does nothing for it. Questions about an expression (`parts`, `point`) are answered
+// only when they are asked.
 
 package import Basics
 package import Expressions
 import Synchronization
 import YAMLReader
 
-/// Takes down what a check meets.
+/// Records facts during a check.
 package final class CheckObserver: Sendable {
   /// A name that a file declares.
   package struct Declaration: Sendable {
@@ -24,11 +24,11 @@ package final class CheckObserver: Sendable {
     package let kind: Kind
     package let name: String
     package let type: ValueType
-    /// Where the name stands.
+    /// The place of the name.
     package let location: Diagnostic.Location
   }
 
-  /// A text in which expressions are evaluated.
+  /// A text with expressions that are evaluated.
   package struct Text: Sendable {
     let placing: Placing
     /// The text as YAML reads it.
@@ -38,7 +38,7 @@ package final class CheckObserver: Sendable {
     let scope: Scope
     /// The names that its expressions see.
     package let names: ExpressionScope
-    /// The type that is wanted, if one is.
+    /// The expected type, if there is one.
     package let expected: ValueType?
 
     package var source: Source { placing.source }
@@ -49,7 +49,7 @@ package final class CheckObserver: Sendable {
     /// Where parts of the value stand in the file.
     package func locations(of ranges: [Range<Int>]) -> [Diagnostic.Location?] { placing.locations(ranges) }
 
-    /// Where a variable was declared by name in this file, if it was.
+    /// The place in this file that declares a variable's name, if there is one.
     package func declaration(of name: String) -> Diagnostic.Location? {
       scope.place(of: name).flatMap { place in
         place.place.offset.map { Diagnostic.Location(source, $0..<$0 + name.utf8.count) }
@@ -67,10 +67,10 @@ package final class CheckObserver: Sendable {
 
   package init() {}
 
-  /// The texts, in the order in which they were checked.
+  /// The texts, in the order of the check.
   package var texts: [Text] { state.withLock { $0.texts } }
 
-  /// The declarations, in the order in which they were read.
+  /// The declarations, in the order of the check.
   package var declarations: [Declaration] { state.withLock { $0.declarations } }
 
   /// The secrets that are written out in a text, in its order; guessed by their keys where YAML can't read it.
@@ -86,7 +86,7 @@ package final class CheckObserver: Sendable {
 }
 
 extension Findings {
-  /// Tells the observer, if there is one, of a name.
+  /// Passes a declared name to the observer, if there is one.
   func declared(_ kind: CheckObserver.Declaration.Kind, _ name: String, _ type: ValueType, at value: Value) {
     guard let observer, let location = location(of: value) else { return }
     observer.note(CheckObserver.Declaration(kind: kind, name: name, type: type, location: location))

@@ -4,7 +4,7 @@ import Calendars
 import Expressions
 import YAMLReader
 
-/// What `errand.yaml` says: where the state is, which services there are, and where secrets come from.
+/// The contents of `errand.yaml`: the state's place, the services, and the sources of secrets.
 package struct Configuration: Sendable {
   /// One service with its settings.
   package struct Connection: Sendable {
@@ -17,15 +17,15 @@ package struct Configuration: Sendable {
     package var secrets: [(name: String, location: Diagnostic.Location?)]
   }
 
-  /// How long what is over is kept; without limit where nil.
+  /// How long finished runs and decided slots are kept; nil for no limit.
   ///
-  /// A year of runs and three months of slots unless the file says otherwise: enough to look back, and a disk that does
-  /// not fill up for ever.
+  /// The defaults, a year of runs and three months of slots, are enough to look back, and keep the disk from filling
+  /// up.
   package struct HistoryLimits: Sendable, Equatable {
     package var keepRuns: Int?
     package var keepFor: TimeSpan? = .seconds(365 * 86_400)
     package var keepSlotsFor: TimeSpan? = .seconds(90 * 86_400)
-    /// How long what finished runs were about is kept: inputs, outputs, requests and what commands printed.
+    /// How long the data of finished runs is kept: inputs, outputs, requests and the output of commands.
     package var keepDataFor: TimeSpan?
   }
 
@@ -77,8 +77,8 @@ package struct Configuration: Sendable {
 
   /// The settings of a connection, with a made-up text in the place of each secret.
   ///
-  /// They are nil where the file computes another setting than one that takes a secret, so that it is not known before
-  /// the run, and empty where the file does not have the connection.
+  /// They are nil if the file computes a setting that isn't a secret, because its value isn't known before the run, and
+  /// empty if the file doesn't have the connection.
   package func knownSettings(of connection: String, _ plugin: PluginDescriptor) -> Value? {
     guard let declared = connections.first(where: { $0.name.hasSameScalars(as: connection) }) else {
       return .map(ValueMap())
@@ -152,7 +152,7 @@ private struct ConfigurationReader {
     }
   }
 
-  /// Reads `{keepRuns, keepFor, keepSlotsFor, keepDataFor}`, each of which may be `forever`.
+  /// Reads `{keepRuns, keepFor, keepSlotsFor, keepDataFor}`; each value may be `forever`.
   private func read(history value: Value, into limits: inout Configuration.HistoryLimits) {
     guard let fields = Fields(value, of: "'history'", .history, findings) else { return }
     func isForever(_ value: Value) -> Bool { value.string?.hasSameScalars(as: "forever") ?? false }
@@ -199,7 +199,7 @@ private struct ConfigurationReader {
       // Recipes that use it don't check; others do. A name that is like another is a slip.
       if let absence, guess == nil || fault != nil {
         findings.warning("connection '\(name)' can't be used: \(absence)", at: map["plugin"] ?? member.key)
-        // Its settings aren't known; what they compute isn't at fault.
+        // The settings of the unknown plugin aren't declared, so any computed value is allowed.
         let unknown = ObjectSchema(
           fields: settings.members.compactMap(\.name).map {
             FieldSchema($0, .dyn, "", isOptional: true, secrecy: .possible)
@@ -233,7 +233,7 @@ private struct ConfigurationReader {
         value, of: descriptor.configuration, path: name, in: scope, warnsOfSecrets: !settings.isOnThisMachine
       ).template
     else { return nil }
-    // What is written out as a whole was judged with its fields.
+    // Settings that are written out completely were checked with their fields.
     if !compiler.secrets.isEmpty, let known = template.knownSettings(of: descriptor.configuration) {
       for conflict in descriptor.configuration.conflicts(in: known) {
         findings.error(
@@ -248,7 +248,7 @@ private struct ConfigurationReader {
 }
 
 extension ValueMap {
-  /// Whether a setting names a server on this machine, as those of sandboxes do: what opens it opens nothing elsewhere.
+  /// Whether a setting names a server on this machine, as settings of sandboxes do: its secret is of no use elsewhere.
   fileprivate var isOnThisMachine: Bool {
     members.contains { member in
       guard let text = member.value.string else { return false }
@@ -260,8 +260,7 @@ extension ValueMap {
 }
 
 extension ValueTemplate {
-  /// Settings with a made-up text in the place of each secret; nil where another setting than one that takes a secret is
-  /// computed.
+  /// Settings with a made-up text in the place of each secret; nil if a setting that isn't a secret is computed.
   fileprivate func knownSettings(of schema: ObjectSchema) -> Value? {
     switch self {
     case .literal(let value, _): return value
@@ -277,7 +276,7 @@ extension ValueTemplate {
     }
   }
 
-  /// The value as far as it is written out, with a made-up text where secrets are taken; nil if there is more to it.
+  /// The value if it is written out, with a made-up text in the place of a secret; nil if it is computed.
   fileprivate func known(takingSecrets: Bool) -> Value? {
     switch self {
     case .literal(let value, _): return value

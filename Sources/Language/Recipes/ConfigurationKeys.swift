@@ -5,48 +5,49 @@ extension KeySet {
   static let configuration = KeySet([
     Key(
       "state", .text(),
-      "The folder of the state, from this file's folder, or the URL of a PostgreSQL database that several machines share, such as postgres://errand@db.example.org/errand; .errand if left out."
+      "The folder of the state, relative to this file's folder, or the URL of a PostgreSQL database that several machines share, such as postgres://errand@db.example.org/errand; .errand if left out."
     ),
-    Key("postgres", .keys(.postgres), "How the database is reached that 'state' names."),
-    Key("worker", .keys(.worker), "Which runs this machine takes up, where several share a database."),
-    Key("zone", .zone, "The zone of recipes that name none: of their schedules and functions of times."),
-    Key("recipes", .texts, "The folders of the recipes; recipes if left out."),
-    Key("secrets", .keys(.secrets), "Where secrets come from."),
+    Key("postgres", .keys(.postgres), "How to reach the database that 'state' names."),
+    Key("worker", .keys(.worker), "Which runs this machine claims, if several machines share a database."),
+    Key("zone", .zone, "The time zone of recipes that name none, for their schedules and time functions."),
+    Key("recipes", .texts, "The folders of the recipes; 'recipes' if left out."),
+    Key("secrets", .keys(.secrets), "The sources of secrets."),
     Key("connections", .definition("connections")),
     Key(
       "onFailure", .text(),
-      "The file of a recipe that is run whenever a run of another recipe fails, times out or becomes uncertain."),
+      "The file of a recipe that runs whenever a run of another recipe fails, times out or becomes uncertain."),
     Key("history", .keys(.history), "How long finished runs and slots are kept."),
     Key(
-      "server", .keys(.server), "Where browsers and programs reach errand serve; without it, only through its sockets."),
+      "server", .keys(.server),
+      "Where browsers and programs reach errand serve; without 'server', they reach it only through its sockets."),
   ])
 
   static let postgres = KeySet([
     Key("password", .text(pattern: #"\$\{\{"#), "The password, such as ${{ secrets.ERRAND_DB }}."),
     Key(
       "rootCertificate", .text(),
-      "The file of the authorities that may sign the server's certificate; those of the system if left out."),
+      "The file with the authorities that may sign the server's certificate; the system's authorities if left out."),
     Key(
       "answerWithin", .duration(atLeast: .seconds(1)),
-      "How long the server may take to answer, before the connection is given up; 10s if left out."),
+      "How long the server may take to answer before Errand gives up the connection; 10s if left out."),
   ])
 
   static let worker = KeySet([
-    Key("name", .text(), "What people call this machine; the host's name if left out."),
-    Key("queues", .texts, "The queues of the runs that it takes up; default if left out."),
+    Key("name", .text(), "The worker's name; the host's name if left out."),
+    Key("queues", .texts, "The queues that the worker claims runs from; 'default' if left out."),
     Key(
-      "capacity", .int(WorkerSettings.capacities), "How many runs it holds at once.",
+      "capacity", .int(WorkerSettings.capacities), "How many runs the worker holds at once.",
       default: .int(WorkerSettings().capacity)),
     Key(
       "sharedFolder", .bool,
-      "Whether all machines have this folder's files, so that runs that work with files go on at any of them.",
+      "Whether all machines have this folder's files, so that any of them can continue a run that works with files.",
       default: .bool(WorkerSettings().sharedFolder)),
   ])
 
   static let secrets = KeySet([
-    Key("environment", .bool, "Whether environment variables are secrets of their names.", default: .bool(true)),
+    Key("environment", .bool, "Whether each environment variable is a secret of the same name.", default: .bool(true)),
     Key("files", .texts, "Files that only you can read, each a mapping from names to secrets."),
-    Key("age", .keys(.ageFiles), "Such files, encrypted with age."),
+    Key("age", .keys(.ageFiles), "Files with secrets, encrypted with age."),
     Key(
       "commands",
       .map(of: .when("object", then: .keys(.secretCommand), else: .definition("command"))),
@@ -54,16 +55,16 @@ extension KeySet {
   ])
 
   static let ageFiles = KeySet([
-    Key("files", .texts, "The files that age encrypted.", isRequired: true),
-    Key("identity", .text(), "The file of the identity that opens them, of mode 0600.", isRequired: true),
+    Key("files", .texts, "The encrypted files.", isRequired: true),
+    Key("identity", .text(), "The file with the identity that decrypts them, of mode 0600.", isRequired: true),
   ])
 
   static let secretCommand = KeySet([
     Key("run", .definition("command"), isRequired: true),
-    Key("timeout", .duration(atLeast: .seconds(1)), "How long it may take; 30s if left out."),
+    Key("timeout", .duration(atLeast: .seconds(1)), "How long the program may take; 30s if left out."),
     Key(
       "renew", .duration(atLeast: .seconds(10)),
-      "How old the secret may become before the program runs again, such as 50m for a token of an hour."),
+      "How old the secret may become before the program runs again, such as 50m for a token that is valid for an hour."),
   ])
 
   /// How many runs `keepRuns` may keep.
@@ -75,36 +76,36 @@ extension KeySet {
   static let limitedRequests = 1...10_000
 
   static let limits = KeySet([
-    Key("maxParallel", .int(parallelCalls), "How many calls may be under way at once, over all runs."),
+    Key("maxParallel", .int(parallelCalls), "How many calls may be in flight at once, across all runs."),
     Key(
       "requests", .int(limitedRequests),
-      "How many HTTP requests may go out in any span of 'per', over all runs; calls, where the plugin doesn't use HTTP."
+      "How many HTTP requests may be sent in any span of 'per', across all runs; counts calls if the plugin doesn't use HTTP."
     ),
-    Key("per", .duration(atLeast: .seconds(1)), "The length of time that 'requests' counts in."),
+    Key("per", .duration(atLeast: .seconds(1)), "The length of time for 'requests'."),
   ])
 
   static let server = KeySet([
-    Key("listen", .definition("texts"), "The addresses with their ports, such as 127.0.0.1:7373."),
+    Key("listen", .definition("texts"), "The addresses to listen on, with their ports, such as 127.0.0.1:7373."),
     Key(
       "publicURL", .text(pattern: "^https?://[^/?#@]+/?$"),
       "The address that people use, if a proxy is in front, such as https://errand.example.org."),
     Key(
       "allowRemote", .bool, "Whether 'listen' may name addresses that other machines can reach.", default: .bool(false)),
-    Key("mcp", .keys(.mcp), "What assistants that speak MCP may do, through errand mcp and POST /mcp."),
+    Key("mcp", .keys(.mcp), "The permissions of assistants that use MCP, through errand mcp and POST /mcp."),
   ])
 
   static let mcp = KeySet([
     Key(
       "recipes", .texts,
-      "Names of recipes that are tools besides those with 'mcp: true'; * stands for any part of a name."),
+      "The names of more recipes that are tools, besides recipes with 'mcp: true'; * matches any part of a name."),
     .choice(
       "confirm", ToolSettings.Confirmation.person,
-      "How a run that writes is confirmed after the assistant was shown its plan."),
+      "How a run that writes is confirmed after the assistant has seen its plan."),
   ])
 
   static let history = KeySet([
     Key(
-      "keepRuns", .either([.constant("forever"), .int(keptRuns)]), "How many finished runs at most.",
+      "keepRuns", .either([.constant("forever"), .int(keptRuns)]), "How many finished runs to keep at most.",
       default: .string("forever")),
     Key("keepFor", .definition("keeping"), "How long finished runs are kept; 365d if left out."),
     Key("keepSlotsFor", .definition("keeping"), "How long slots are kept; 90d if left out."),
@@ -125,8 +126,8 @@ let configurationDefinitionKeys = [
     "keeping", .either([.constant("forever"), .duration(atLeast: .seconds(86_400))]),
     "A length of time of at least a day, or forever."),
   Key(
-    "limits", .keys(.limits), "What the connection may be asked for; what comes too early is queued."),
+    "limits", .keys(.limits), "The limits of the connection's calls; calls beyond the limits are queued."),
   Key(
     "connections", .map(names: "name", of: .definition("connection")),
-    "The services, each under a name: that of its plugin, or another one beside 'plugin'."),
+    "The services by name: the name of the plugin, or another name together with 'plugin'."),
 ]

@@ -1,7 +1,7 @@
 import ActionKit
 package import Basics
 
-/// What a connection may be asked for, over all runs: `limits` in `errand.yaml`.
+/// The limits of a connection's use by all runs together: `limits` in `errand.yaml`.
 package struct ConnectionLimits: Sendable, Equatable {
   /// How many calls may be under way at once.
   package var maxParallel: Int?

@@ -2,11 +2,11 @@ import ActionKit
 package import Basics
 package import PostgresClient
 
-/// The database that `state` of `errand.yaml` names in place of a folder, and what `postgres` says of it.
+/// The database that `state` of `errand.yaml` names instead of a folder, with the settings under `postgres`.
 package struct DatabaseSettings: Sendable {
   /// As written; it has no password.
   package var url: String
-  /// The servers of which one takes writes, without the password.
+  /// The servers, one of them writable, without the password.
   package var hosts: [PostgresSettings]
   package var password: ValueTemplate?
   /// The secrets that the password reads.
@@ -14,7 +14,7 @@ package struct DatabaseSettings: Sendable {
   /// The file of the authorities that may sign the servers' certificates, as written.
   package var rootCertificate: String?
 
-  /// Whether there may be a password in what is written for `state`, which is then not shown.
+  /// Whether the value of `state` may hold a password; if so, it isn't shown.
   package static func mayHoldPassword(_ state: String) -> Bool {
     state.mayHoldPassword || !state.contains("://") && mayBeMeant(by: state)
   }
@@ -23,17 +23,17 @@ package struct DatabaseSettings: Sendable {
   fileprivate static func mayBeMeant(by state: String) -> Bool { PostgresSettings.isURL(state) || state.mayBeDatabase }
 }
 
-/// What this machine does of the runs that several share: `worker` in `errand.yaml`.
+/// This machine's part in the runs of a shared state: `worker` in `errand.yaml`.
 package struct WorkerSettings: Sendable, Equatable {
   package var name: String?
-  /// The queues of the runs that it takes up; nil for the usual one.
+  /// The queues whose runs it claims; nil for the default queue.
   package var queues: [String]?
   /// How many runs it holds at once.
   package var capacity = 64
-  /// Whether all machines have the files of this folder, so that runs that work with files may go on at any.
+  /// Whether all machines have this folder's files, so that runs that use files can continue on any of them.
   package var sharedFolder = false
 
-  /// How many it may be told to hold.
+  /// The allowed values of `capacity`.
   package static let capacities = 1...10_000
 
   package init() {}
@@ -44,7 +44,7 @@ package enum QueueName {
   private static let longest = 64
   static let pattern = "^[A-Za-z0-9._-]{1,\(longest)}$"
 
-  /// What is wrong with a name, as the end of a sentence that begins with it; nil if nothing is.
+  /// Why a name isn't valid, as the end of a sentence that begins with the name; nil if it is valid.
   package static func fault(in name: String) -> String? {
     let isSound = name.utf8.allSatisfy { byte in
       ASCII.lowercase.contains(byte | 0x20) || ASCII.digits.contains(byte)
@@ -96,7 +96,7 @@ struct DatabaseSettingsReader {
 
   /// Reads `{password, rootCertificate, answerWithin}`.
   private func read(postgres value: Value, into database: inout DatabaseSettings?) {
-    // Somebody may have put the password itself here.
+    // The password itself may have been written here by mistake.
     findings.hide(value, isRefused: true)
     guard let fields = Fields(value, of: "'postgres'", .postgres, findings) else { return }
     if let value = fields["password"] {
@@ -165,7 +165,7 @@ struct DatabaseSettingsReader {
 extension WorkerSettings {
   private static let longestName = 100
 
-  /// What is wrong with a worker's name, as the end of a sentence; nil if nothing is.
+  /// Why a worker's name isn't valid, as the end of a sentence; nil if it is valid.
   fileprivate static func fault(inName name: String) -> String? {
     let isSound = name.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
     if !name.trimmed.isEmpty, isSound, name.unicodeScalars.count <= longestName { return nil }

@@ -2,7 +2,7 @@ import ActionKit
 import Basics
 import Calendars
 
-// What the words mean that keys take, for editors. Words that say it themselves have no sentence.
+// The meanings of words that keys take, for editors. Words that explain themselves have no sentence.
 
 /// A word that a key takes, with its meaning.
 protocol DescribedWord {
@@ -15,9 +15,9 @@ extension Trigger.Overlap: DescribedWord {
     switch self {
     case .skip: "The slot starts nothing."
     case .bufferOne: "The slot starts a run when the open one has ended; only one slot waits, and others are dropped."
-    case .bufferAll: "The slot starts a run in its turn, after all before it."
-    case .cancelOther: "The open run is asked to end, and the slot starts one when it has ended."
-    case .terminateOther: "The slot starts a run at once, and the open one is ended by force."
+    case .bufferAll: "The slot starts a run in its turn, after all slots before it."
+    case .cancelOther: "The open run is cancelled, and the slot starts a run when it has ended."
+    case .terminateOther: "The slot starts a run immediately, and the open run is ended by force."
     case .allowAll: "The slot starts a run beside the open one."
     }
   }
@@ -28,7 +28,7 @@ extension Trigger.Catchup: DescribedWord {
     switch self {
     case .none: "Starts nothing that is more than a minute late."
     case .last: "Starts the newest missed slot, and records the others as superseded."
-    case .all: "Starts each missed slot, up to 'catchupLimit'; goes with bufferAll or allowAll."
+    case .all: "Starts each missed slot, up to 'catchupLimit'; needs bufferAll or allowAll."
     }
   }
 }
@@ -64,9 +64,9 @@ extension CronExpression.DSTFold: DescribedWord {
 extension Recipe.ConcurrencyGroup.OnLimit: DescribedWord {
   var meaning: String {
     switch self {
-    case .queue: "It waits until there is a place."
-    case .skip: "It ends as skipped."
-    case .cancelOldest: "The oldest open runs are cancelled until there is a place."
+    case .queue: "The run waits until a place is free."
+    case .skip: "The run ends as skipped."
+    case .cancelOldest: "The oldest open runs are cancelled until a place is free."
     }
   }
 }
@@ -74,8 +74,8 @@ extension Recipe.ConcurrencyGroup.OnLimit: DescribedWord {
 extension Loop.OnItemError: DescribedWord {
   var meaning: String {
     switch self {
-    case .stop: "No more items begin, and the step fails."
-    case .continue: "The other items run nevertheless."
+    case .stop: "No further item begins, and the step fails."
+    case .continue: "The other items still run."
     }
   }
 }
@@ -84,7 +84,7 @@ extension OnTimeout: DescribedWord {
   var meaning: String {
     switch self {
     case .fail: "The step fails as timed out."
-    case .continue: "The run goes on with the next step."
+    case .continue: "The run continues with the next step."
     }
   }
 }
@@ -93,7 +93,7 @@ extension Approval.OnReject: DescribedWord {
   var meaning: String {
     switch self {
     case .end: "The run ends as rejected."
-    case .continue: "The run goes on, and steps.ID.approved is false."
+    case .continue: "The run continues, and steps.ID.approved is false."
     }
   }
 }
@@ -101,8 +101,8 @@ extension Approval.OnReject: DescribedWord {
 extension RetrySchedule.Jitter: DescribedWord {
   var meaning: String {
     switch self {
-    case .full: "Any time from nothing up to the computed delay."
-    case .none: "The computed delay exactly."
+    case .full: "A random delay, from zero to the computed delay."
+    case .none: "Exactly the computed delay."
     }
   }
 }
@@ -110,21 +110,21 @@ extension RetrySchedule.Jitter: DescribedWord {
 extension ErrorKind: DescribedWord {
   var meaning: String {
     switch self {
-    case .configuration: "The connection or the agent is set up wrongly."
-    case .validation: "The input makes no sense, to the action or to the service."
-    case .expression: "An expression failed on the data it got."
+    case .configuration: "The connection or the agent isn't set up correctly."
+    case .validation: "The action or the service considers the input invalid."
+    case .expression: "An expression failed on its data."
     case .authentication: "The service doesn't accept the credentials."
-    case .authorization: "The credentials are good, but not enough for this."
-    case .notFound: "What the input names isn't there."
-    case .conflict: "It is there already, or another client has changed it meanwhile."
-    case .rateLimited: "The service asks to wait."
-    case .timeout: "No answer came in time."
+    case .authorization: "The credentials are valid, but don't permit this."
+    case .notFound: "The thing that the input names doesn't exist."
+    case .conflict: "It exists already, or another client has changed it in the meantime."
+    case .rateLimited: "The service asks the caller to wait."
+    case .timeout: "No answer arrived in time."
     case .network: "The service can't be reached, or the connection broke."
-    case .server: "The service answered that it failed."
+    case .server: "The service reported that it failed."
     case .cancelled: "It was cancelled."
-    case .plugin: "The service's answer isn't what its contract says."
+    case .plugin: "The service's answer doesn't match its contract."
     case .internal: "A fault in Errand or a plugin."
-    case .uncertain: "A write may or may not have happened, and a person has to look."
+    case .uncertain: "A write may or may not have happened, and a person must check."
     }
   }
 }

@@ -2,9 +2,9 @@ package import ActionKit
 package import Basics
 import Expressions
 
-// What expressions see as `event`: what started a run, or what a step waited for.
+// The value that expressions see as `event`: the start of a run, or the event that a step waited for.
 //
-//   id, time          of all: the id, and the instant at which it came or happened
+//   id, time          always: the id, and the instant when it came or happened
 //   name, data        of an event; `data` has the `type` that the entry or the wait declares, else it may be anything
 //   name, data,       of a delivery to a webhook: the path of its address, what its body says, and the fields of its head
 //     headers           that the entry names, by these names, as far as they were there
@@ -13,11 +13,11 @@ import Expressions
 //   path, bytes,      of a file that came or changed: where it is, its size, and when it was changed
 //     modifiedAt
 //
-// Data is read by its type as inputs are: texts become instants, lengths of time and octets, an int where a double is
-// wanted a double, null an absent field. What the type doesn't name is left out. In version 1 of the language `event`
-// was the data itself.
+// Data is read by its type as inputs are: texts become instants, durations and octets, an int becomes a double where
+// one is declared, and null becomes an absent field. Fields that the type doesn't name are left out. In version 1 of
+// the language `event` was the data itself.
 
-/// What an event is to the expressions of one entry or one wait.
+/// The form of `event` in the expressions of one entry or one wait.
 package struct EventForm: Sendable {
   /// Whether it is the data itself, as in version 1 of the language.
   private let isData: Bool
@@ -35,7 +35,7 @@ package struct EventForm: Sendable {
     type = isData ? .dyn : .object(EventForm.object(EventForm.fields(of: data)))
   }
 
-  /// A delivery to a webhook, which no recipe of version 1 has.
+  /// The form of a delivery to a webhook; recipes of version 1 have none.
   package init(ofDelivery data: FieldType?) {
     (isData, hasHeaders) = (false, true)
     self.data = data
@@ -57,7 +57,7 @@ package struct EventForm: Sendable {
   /// Whether the data may be anything, so that it may have fields of the names that an event has itself.
   var isOpen: Bool { !isData && !hasHeaders && data == nil }
 
-  /// What messages call the value of a step that waited for an event.
+  /// The name, in messages, of the value of a step that waited for an event.
   static let waited = "the event"
   /// The names that an event has itself.
   static let ownNames = ["id", "time", "name", "data"]
@@ -66,7 +66,7 @@ package struct EventForm: Sendable {
     ObjectType("event", fields: [.init("id", .string), .init("time", .timestamp)] + fields)
   }
 
-  /// What a run that ended is; `outputs` are there if it can't have ended without them.
+  /// The type of a run that ended; `outputs` are required if the run can't have ended without them.
   static func ended(as status: [String], outputs: ValueType) -> ValueType {
     .object(
       object([
@@ -75,7 +75,7 @@ package struct EventForm: Sendable {
       ]))
   }
 
-  /// What a file that came or changed is.
+  /// The type of a file that came or changed.
   static let file = ValueType.object(
     object([.init("path", .string), .init("bytes", .int), .init("modifiedAt", .timestamp)]))
 
@@ -89,11 +89,11 @@ package struct EventForm: Sendable {
     ])
   }
 
-  /// The value for an event, or why what came with it doesn't fit.
+  /// The value for an event, or why its data doesn't fit.
   ///
   /// - Parameters:
   ///   - id: Nil while it isn't known yet.
-  ///   - headers: Of a delivery, the fields of its head that the entry names.
+  ///   - headers: For a delivery, the header fields that the entry names.
   package func value(
     id: String?, time: Timestamp, name: String, data given: Value, headers: Value? = nil
   ) -> Result<Value, Misfit> {
@@ -103,7 +103,7 @@ package struct EventForm: Sendable {
       value = data.pruned(given)
       let schema = ObjectSchema(fields: [FieldSchema("data", data, "")])
       let whole = Value.object(["data": value])
-      // No more than a reader can use.
+      // A reader can't use more than a few.
       let faults = schema.check(whole, as: "event").filter { $0.severity == .error }.map(\.message)
       if !faults.isEmpty {
         let rest = faults.count > 3 ? ["and \(faults.count - 3) more"] : []
@@ -138,7 +138,7 @@ package struct EventForm: Sendable {
     return .success(.map(value))
   }
 
-  /// Why what came doesn't fit what was declared, in a sentence.
+  /// Why an event doesn't fit its declaration, in a sentence.
   package struct Misfit: Error, Equatable {
     package var message: String
 
@@ -147,7 +147,7 @@ package struct EventForm: Sendable {
 }
 
 extension ExpressionCompiler {
-  /// Reads `type` and `match` of what waits for an event.
+  /// Reads `type` and `match` of an entry or a step that waits for an event.
   func event(
     _ fields: Fields, in scope: Scope, language: Int
   ) -> (form: EventForm, match: RecipeExpression?) {
@@ -168,7 +168,7 @@ extension ExpressionCompiler {
   /// Warns of names that an event has itself, and that fields of its data may have had when `event` was the data; once
   /// for each event.
   ///
-  /// - Parameter event: What declares the event.
+  /// - Parameter event: The place that declares the event, as a key for repeated warnings.
   func warnOfOwnNames(
     _ references: [(path: [String], range: Range<Int>)], _ placing: Placing, of event: String
   ) {
@@ -201,7 +201,7 @@ extension ExpressionCompiler {
 }
 
 extension FieldType {
-  /// The value without what the type doesn't name, and without the nulls of fields that may be absent.
+  /// The value without fields that the type doesn't name, and without nulls for optional fields.
   fileprivate func pruned(_ value: Value) -> Value {
     switch (self, value.content) {
     case (.list(let element), .list(let items)): return .list(items.map(element.pruned))

@@ -18,7 +18,7 @@ struct ExpressionCompiler {
     evaluated = EvaluatedPlaces()
   }
 
-  /// A compiler for a part of the same file, which tells which secrets that part reads.
+  /// A compiler for a part of the same file, which collects the secrets that this part reads.
   init(ofPartOf whole: ExpressionCompiler) {
     findings = whole.findings
     zone = whole.zone
@@ -28,7 +28,7 @@ struct ExpressionCompiler {
   /// The secrets that the expressions compiled so far read.
   var secrets: [(name: String, location: Diagnostic.Location?)] { secretsRead.list }
 
-  /// Faults each `${{ … }}` of a file that nothing evaluates, unless what it is part of is at fault itself.
+  /// Reports each `${{ … }}` of a file that is never evaluated, unless it is part of a faulty value.
   ///
   /// - Parameter spared: The key of values that are compared as they are written.
   func refuseUnevaluated(in root: Value, sparing spared: String? = nil) {
@@ -62,7 +62,7 @@ struct ExpressionCompiler {
     return expressions
   }
 
-  // MARK: Places that want an expression
+  // MARK: Places for expressions
 
   /// A condition: bare CEL, or one `${{ … }}`, of type bool.
   func condition(_ value: Value, of what: String, in scope: Scope) -> RecipeExpression? {
@@ -98,21 +98,21 @@ struct ExpressionCompiler {
     }
   }
 
-  // MARK: Values in which texts may hold expressions
+  // MARK: Values with expressions
 
   /// A value of any type.
   func template(_ value: Value, of what: String, in scope: Scope) -> ValueTemplate? {
     typed(value, of: what, in: scope).template
   }
 
-  /// A value of any type, and what is known of its type even if it is at fault.
+  /// Compiles a value of any type; as much of its type as is known is returned even if the value is faulty.
   func typed(_ value: Value, of what: String, in scope: Scope) -> (template: ValueTemplate?, type: ValueType) {
     var compilation = Compilation(compiler: self, scope: scope)
     let template = compilation.template(value, expecting: nil)
     return (compilation.isFaulty ? nil : template, template.type)
   }
 
-  /// A text, in which no secret may be: it is shown or kept.
+  /// Compiles a text that can't hold a secret, because it is shown or kept.
   func text(_ value: Value, of what: String, in scope: Scope) -> ValueTemplate? {
     guard value.string != nil else {
       findings.error("\(what) \(value.isNoText(findings.spelling(of: value)))", at: value)
@@ -197,7 +197,8 @@ struct ExpressionCompiler {
 
   /// Warns of texts that look like expressions to people of other languages.
   ///
-  /// - Parameter isScript: Whether a shell expands the text: a script, or what a script is given and may hand to a shell.
+  /// - Parameter isScript: Whether a shell expands the text: a script, or an argument of one, which it may pass to a
+  ///   shell.
   fileprivate func warnOfForeignExpressions(in value: Value, _ scope: Scope, isScript: Bool) {
     switch value.content {
     case .string(let text):
@@ -223,7 +224,7 @@ struct ExpressionCompiler {
   func pattern(_ value: Value) -> TextPattern? {
     guard let text = findings.text(value, of: "'pattern'") else { return nil }
     do throws(PatternError) {
-      // By itself first, so that a fault is told in terms of what was written.
+      // Compile it alone first, so that an error is about the text as written.
       _ = try Pattern(text)
       let pattern = try Pattern("^(?:\(text))$")
       return TextPattern("of the form \(text)", regex: "^(?:\(text))$", accepted: [], refused: []) {
@@ -245,7 +246,7 @@ struct ExpressionCompiler {
     }
   }
 
-  /// - Parameter moving: The changes that write a zone where it belongs, if that is free.
+  /// - Parameter moving: The edits that write a zone in its own key, if there is none yet.
   func cron(_ value: Value, moving: (_ zone: String) -> [Diagnostic.Edit]? = { _ in nil }) -> CronExpression? {
     guard let text = findings.text(value, of: "'cron'", isFree: false) else { return nil }
     let placing = placing(of: value)
@@ -257,7 +258,7 @@ struct ExpressionCompiler {
         let scalar = findings.document.scalar(at: value.place),
         let removed = findings.document.fix(.code("", for: zone.removal), for: scalar, with: value)
       {
-        // Where an anchor is, other entries may have the same expression.
+        // A value with an anchor may be shared by other entries.
         let start = findings.source.line(at: scalar.range.lowerBound).start
         let isShared = findings.source.bytes[start..<scalar.range.lowerBound].contains(ASCII.ampersand)
         suggestions.append(
@@ -287,7 +288,7 @@ struct ExpressionCompiler {
     }
   }
 
-  /// Tells the observer, if there is one, of a text with expressions.
+  /// Passes a text with expressions to the observer, if there is one.
   fileprivate func observe(
     _ text: String, _ placing: Placing, isBare: Bool, _ expected: ValueType?, in scope: Scope
   ) {
@@ -320,7 +321,7 @@ struct ExpressionCompiler {
     }
   }
 
-  /// The text of a place that wants an expression; YAML reads `true` and `3` as what they are in CEL too.
+  /// The text in the place of an expression; YAML reads `true` and `3` as the same values as CEL.
   private func text(of value: Value, _ what: String) -> (String, Placing)? {
     switch value.content {
     case .string(let text): return (text, placing(of: value))
@@ -333,7 +334,7 @@ struct ExpressionCompiler {
   }
 }
 
-/// Where the texts stand whose expressions were compiled.
+/// The places of texts whose expressions were compiled.
 private final class EvaluatedPlaces {
   private var offsets: Set<Int> = []
 
@@ -353,15 +354,16 @@ private final class SecretsRead {
 
 /// One value on its way to a template.
 ///
-/// The types of expressions are checked here, those of literals by the reader that has their declaration.
+/// The types of expressions are checked here; literals are checked by the reader that has their declaration.
 private struct Compilation {
   let compiler: ExpressionCompiler
   let scope: Scope
   var secretHint = ""
   var isFaulty = false
-  /// The values of constant expressions, by where they stand; null among them is left to the types.
+  /// The values of constant expressions, by the place of their text; null and absent values are left to the check of
+  /// types.
   private(set) var constants: [Int: Value] = [:]
-  /// The types of the other expressions, by where they stand.
+  /// The types of the other expressions, by the place of their text.
   private(set) var computed: [Int: ValueType] = [:]
 
   /// - Parameters:
@@ -474,7 +476,7 @@ extension Value {
     }
   }
 
-  /// The value with others in the place of texts, by where these stand.
+  /// The value with texts replaced, by the places of the texts.
   fileprivate func replacing(_ others: [Int: Value]) -> Value {
     if others.isEmpty { return self }
     switch content {
@@ -504,7 +506,7 @@ extension Value {
     }
   }
 
-  /// Whether a value that was computed could be written out as well; null stands for what is not there.
+  /// Whether a computed value could be written out as well; a null couldn't, because it means an absent value.
   fileprivate var isPlain: Bool {
     switch content {
     case .null, .optional, .type, .masked: false
@@ -569,8 +571,7 @@ extension ValueType {
   /// The type without its being a secret.
   fileprivate var unsealed: ValueType { if case .secret(let of) = self { of.unsealed } else { self } }
 
-  /// The type that an item of a value of the type must have; what takes a secret takes one in any of its parts, and
-  /// what takes anything takes none.
+  /// The type that an item must have: in a type that takes secrets it may be a secret, in `dyn` it may not.
   fileprivate var element: ValueType? {
     switch self {
     case .secret(let of): of.element.map { .secret($0) }
@@ -591,7 +592,7 @@ extension ValueType {
     }
   }
 
-  /// The one type of several values; nil for no values.
+  /// The common type of several values; nil if they have none.
   fileprivate static func common(_ types: [ValueType]) -> ValueType? {
     guard let first = types.first else { return nil }
     if types.allSatisfy({ $0 == first }) { return first }

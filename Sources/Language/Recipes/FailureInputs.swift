@@ -1,4 +1,5 @@
-// The inputs of the recipe that `onFailure` of errand.yaml names. Each is a text; the recipe declares those that it needs:
+// The inputs of the recipe that `onFailure` of errand.yaml names. Each is a text; the recipe declares the inputs it
+// needs:
 //
 //     runID     the id of the run that failed
 //     recipe    the name of its recipe
@@ -9,14 +10,14 @@
 //     link      how to see the run: the command, or an address once there is one
 package import Basics
 
-/// What a recipe is told of a run that did not succeed.
+/// The facts about an unsuccessful run that another recipe gets.
 package struct FailureInputs: Sendable {
   package var runID: String
   package var recipe: String
   /// `failed`, `timedOut` or `uncertain`.
   package var status: String
   package var message: String
-  /// What the service or the command said of it; empty if nothing.
+  /// The service's or command's own text; empty if there is none.
   package var detail: String
   package var step: String
   package var link: String
@@ -42,14 +43,14 @@ package struct FailureInputs: Sendable {
     ]
   }
 
-  /// The inputs of a recipe, or why it can't be told.
+  /// The inputs of a recipe, or why it can't be started.
   package func inputs(of told: Recipe) -> Result<ValueMap, Diagnostics> {
     let source = Source(name: "onFailure", text: "")
     let given = members.filter { member in told.inputs.contains { $0.name.hasSameScalars(as: member.name) } }
     return told.inputs(from: given.map { ($0.name, .value(.string($0.text), source)) })
   }
 
-  /// Why a recipe cannot be the one that `onFailure` names; nil if it can.
+  /// Why `onFailure` can't name a recipe; nil if it can.
   package static func fault(of recipe: Recipe) -> String? {
     let sample = FailureInputs(runID: "0", recipe: "r", status: "failed", message: "m", step: "s", link: "l")
     let names = sample.members.map(\.name)

@@ -14,7 +14,7 @@ package struct FilePattern: Sendable, Hashable {
   /// The folders that are written out, which lie around all files.
   package var folder: String { parts.dropLast().prefix { !$0.contains("*") }.joined(separator: "/") }
 
-  /// Reads a pattern, or says what is wrong with it.
+  /// Reads a pattern, or returns its fault.
   package static func read(_ text: String) -> Result<FilePattern, Fault> {
     let parts = text.split(separator: "/", omittingEmptySubsequences: true).map(String.init).filter { $0 != "." }
     let shown = JSON.quoted(text)
@@ -44,7 +44,7 @@ package struct FilePattern: Sendable, Hashable {
     return .success(FilePattern(parts: parts))
   }
 
-  /// Stands for one that is at fault.
+  /// A placeholder for a faulty pattern.
   static let any = FilePattern(parts: ["*"])
 
   private init(parts: [String]) { self.parts = parts }
@@ -52,7 +52,7 @@ package struct FilePattern: Sendable, Hashable {
   /// Whether a part of the pattern stands for more than the name that it is.
   package static func isOpen(_ part: String) -> Bool { part.utf8.contains(0x2A) }
 
-  /// Whether a name in a folder is one that a part of the pattern stands for.
+  /// Whether a name in a folder matches a part of a pattern.
   package static func part(_ part: String, matches name: String) -> Bool {
     if name == "." || name == ".." { return false }
     if name.utf8.first == ASCII.dot, part.utf8.first != ASCII.dot { return false }

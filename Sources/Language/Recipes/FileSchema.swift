@@ -1,6 +1,6 @@
-// The schemas by which editors complete and check files while they are written: JSON Schema draft 07, which all of them
-// know. They say what keys there are and what an action or a connection takes, and which keys go together; names, types
-// of expressions and all that is between the lines is for `errand check` to say.
+// The schemas that editors use to complete and check files: JSON Schema draft 07, which all editors support. They list
+// the keys, the inputs of actions and settings of connections, and the keys that go together. Names, types of
+// expressions and relations between lines are checked by `errand check` only.
 //
 // In a recipe's first line, `# yaml-language-server: $schema=recipe.schema.json` makes editors use one. The schema of
 // recipes takes tests of recipes too, so that one line does for both.
@@ -8,7 +8,7 @@ package import ActionKit
 package import Basics
 import Calendars
 
-/// The files that people write, each of which has a schema.
+/// The kinds of files that people write; each has a schema.
 package enum FileSchema: String, CaseIterable, Sendable {
   case recipe, test, errand
 
@@ -66,7 +66,7 @@ private func recipeDefinitions(_ catalog: ActionCatalog) -> ValueMap {
 }
 
 extension ActionDescriptor {
-  /// What `with` is where `uses` names the action.
+  /// The schema of `with` for a `uses` that names the action.
   fileprivate var condition: Value {
     var then = ValueMap()
     then["properties"] = .object(["with": reference("with.\(id)")])
@@ -86,7 +86,7 @@ private func testDefinitions(_ catalog: ActionCatalog) -> ValueMap {
   var definitions = template(testDefinitions)
   definitions.add(testDefinitionKeys)
   edit(&definitions, "happening") { happening in
-    // An expectation may stand alone.
+    // An expectation may be the only key.
     let alone = Value.object(["required": wordList(["expect"]), "maxProperties": .int(1)])
     happening["oneOf"] = .list((happening["oneOf"]?.list ?? []) + [alone])
   }
@@ -122,7 +122,7 @@ private func configurationDefinitions(_ catalog: ActionCatalog) -> ValueMap {
     "type": .string("object"), "required": wordList(["plugin"]), "description": .string("A service with its settings."),
     "properties": .object([
       "plugin": .object([
-        "description": .string("The plugin that the connection is one of."),
+        "description": .string("The connection's plugin."),
         "anyOf": .list(plugins.map { named($0.name, $0.summary) }),
       ])
     ]),

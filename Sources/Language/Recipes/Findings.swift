@@ -2,17 +2,17 @@ package import ActionKit
 import Basics
 import YAMLReader
 
-/// What reading one file finds at fault, collected so that the first fault does not hide the second.
+/// The faults found in one file, collected so that the first doesn't hide the second.
 package final class Findings {
   let document: YAMLDocument
-  /// Who is told of what is met, beside its faults.
+  /// Gets the facts that the check finds, beside faults.
   let observer: CheckObserver?
   package private(set) var list: [Diagnostic]
   private var said: Set<String> = []
-  /// Where secrets stand in the text.
+  /// The places of secrets in the text.
   private var hidden: [(secret: HiddenSecret, isRefused: Bool)] = []
 
-  /// Whether values of unknown keys are kept out of what is shown: of errand.yaml, where most are settings.
+  /// Whether values of unknown keys are hidden; for errand.yaml, where most values are settings.
   var hidesUnknown = false
 
   init(_ document: YAMLDocument, observer: CheckObserver? = nil) {
@@ -33,7 +33,7 @@ package final class Findings {
     add(message, at: location(of: value), about: value, severity: .warning)
   }
 
-  /// Adds what is at fault in a part of a scalar, with what the message suggests to write for it.
+  /// Adds a fault in a part of a scalar, with the fixes that the message suggests.
   func add(
     _ message: MessageText, at location: Diagnostic.Location?, about value: Value, severity: Diagnostic.Severity,
     notes: [Diagnostic.Note] = []
@@ -41,7 +41,7 @@ package final class Findings {
     add(Diagnostic(message, at: location, severity: severity, notes: notes), about: value)
   }
 
-  /// Adds what is at fault with a scalar, with what its message suggests as changes of this text.
+  /// Adds a fault in a scalar; the suggestions of its message become changes of this text.
   func add(_ diagnostic: Diagnostic, about value: Value) {
     var diagnostic = diagnostic
     if !diagnostic.suggestions.isEmpty {
@@ -52,22 +52,22 @@ package final class Findings {
     list.append(diagnostic)
   }
 
-  /// What puts another value in the place of one, as it is written.
+  /// Suggests replacing a value by a text, as written.
   func replacement(of value: Value, with text: String) -> [Suggestion] {
     guard let range = location(of: value)?.range, !range.isEmpty else { return [] }
     return [.edits("write \(text)", [Diagnostic.Edit(range, text)])]
   }
 
-  /// Adds what a check of values found.
+  /// Adds a fault that a check of values found.
   func add(_ fault: Fault) {
     add(fault.diagnostic(in: source, range: range), about: Value(.null, at: fault.place))
   }
 
   func add(_ diagnostic: Diagnostic) { list.append(diagnostic) }
 
-  /// Keeps a secret that stands in the text out of what is shown of it.
+  /// Hides a secret in the text from all output.
   ///
-  /// - Parameter isRefused: Whether it is a fault that it is written there.
+  /// - Parameter isRefused: Whether it is an error to write the secret there.
   func hide(_ value: Value, isRefused: Bool = false) {
     guard let text = value.string ?? spelling(of: value), let range = location(of: value)?.range, !range.isEmpty else {
       return
@@ -76,7 +76,7 @@ package final class Findings {
     observer?.note(secret: Diagnostic.Location(source, range))
   }
 
-  /// Keeps each text in a value out of what is shown.
+  /// Hides each text in a value.
   func hideAll(in value: Value) {
     var open = [value]
     while let value = open.popLast() {
@@ -98,7 +98,7 @@ package final class Findings {
     list.hiding(hidden.filter(\.isRefused).map(\.secret), in: source)
   }
 
-  /// Whether something is said for the first time, of what is said once only.
+  /// Whether a message that is given only once is given for the first time.
   func isFirst(_ what: String) -> Bool { said.insert(what).inserted }
 
   /// Takes back the errors after the first findings; true if there were any.
@@ -252,7 +252,7 @@ package final class Findings {
 }
 
 extension Value {
-  /// What the value is, as messages show it.
+  /// The value as messages show it.
   var shown: String {
     switch content {
     case .list(let items) where items.isEmpty: "an empty list"
@@ -261,7 +261,7 @@ extension Value {
     }
   }
 
-  /// That the value is no text and what to do, as the end of a sentence that begins with its place.
+  /// Says that the value isn't a text, with a fix, as the end of a sentence that begins with the value's place.
   ///
   /// - Parameter spelling: How it is written in the file.
   func isNoText(_ spelling: String?) -> MessageText {
@@ -277,8 +277,8 @@ extension Value {
 
 /// The members of one mapping, by name.
 ///
-/// An unknown key is an error, and then stands for the known one that was probably meant: so one slip of a finger is
-/// one error, and hides nothing else that is wrong.
+/// An unknown key is an error, and is then read as the known one that was probably meant, so that a typing error is one
+/// error and hides no others.
 struct Fields {
   let value: Value
   private let what: String
@@ -290,12 +290,13 @@ struct Fields {
   /// Keys without a value, which are errors already.
   private var empty: [String] = []
 
-  /// Fails with an error if the value is no mapping.
+  /// Fails with an error if the value isn't a mapping.
   ///
-  /// - Parameter hint: What an error says about a key that resembles none; by default the list of the known ones.
-  /// - Parameter others: What keys of other systems are here.
-  /// - Parameter advice: What an error says about a key, before anything is guessed.
-  /// - Parameter form: How a value that is no mapping is written as one.
+  /// - Parameters:
+  ///   - hint: Ends the error for a key that resembles none; the default lists the known keys.
+  ///   - others: The meanings of other systems' keys.
+  ///   - advice: Ends the error for a key, before any other guess.
+  ///   - form: The way to write a value that isn't a mapping as one.
   init?(
     _ value: Value, of what: String, _ keys: KeySet, _ findings: Findings, hint: String? = nil,
     others: OtherNotations = .none, advice: (ValueMap.Member) -> MessageText? = { _ in nil }, form: MessageText? = nil
@@ -313,7 +314,7 @@ struct Fields {
     for var member in map.members {
       let name = member.name ?? member.key.plainText
       if !names.contains(where: { $0.hasSameScalars(as: name) }) {
-        // Those of other notations say what is meant, though they resemble it in nothing.
+        // Keys of other notations have known meanings, even if they resemble none of ours.
         let known =
           advice(member)
           ?? (others.keys[name] == nil ? others.advice(name, member.value).map { MessageText($0) } : nil)
@@ -328,7 +329,7 @@ struct Fields {
           ?? hint.map { MessageText($0) }
           ?? "it takes \(names.joined(separator: ", "))"
         findings.error("\(what) has no key '\(name)'; \(end)", at: member.key)
-        // What it holds may be a secret under its right name.
+        // The value may be a secret under the right key.
         if findings.hidesUnknown, member.value.map != nil || member.value.list != nil || name.namesSecret {
           findings.hideAll(in: member.value)
         }
@@ -366,9 +367,9 @@ struct Fields {
     return value
   }
 
-  /// The members among those of which there must be exactly one: that one first, then what is too many.
+  /// The members whose keys exclude each other; exactly one is allowed, and the others are errors.
   ///
-  /// - Parameter advice: What an error says where there is none of them, given a key that goes with some of them.
+  /// - Parameter advice: The error if there is no such member, for a key that needs one of them.
   func kinds(_ advice: (Key) -> MessageText? = { _ in nil }) -> [ValueMap.Member] {
     let words = keys.kinds
     let found = members.filter { member in words.contains { $0.hasSameScalars(as: member.name ?? "") } }

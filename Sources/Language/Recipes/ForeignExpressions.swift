@@ -1,16 +1,16 @@
 import Basics
 import Expressions
 
-// Expressions as other languages write them: `{{ inputs.name }}`, `${inputs.name}`, `$inputs.name`.
+// Finds expressions written as in other languages: `{{ inputs.name }}`, `${inputs.name}`, `$inputs.name`.
 //
-// In a recipe they are text, which is right for the templates of another program. So only what names something that the
-// place can see is told; and after `$`, where a shell has its own variables, only what begins with one of our objects,
-// `now`, and the variables that every shell has. In a script all of the latter is the shell's.
+// In a recipe they are text, which is right for another program's templates. So only those are reported that name
+// something visible at their place. After `$`, which also marks a shell's own variables, only the names of our objects,
+// `now`, and the variables that every shell has are reported. In a script these belong to the shell.
 
 extension Scope {
-  /// The parts of a text that are expressions elsewhere, as ranges of its UTF-8, and what they are here.
+  /// Finds the parts of a text that are expressions in other languages, as ranges of its UTF-8, with their form here.
   ///
-  /// Only with all of them written as here, the text is what is meant. Expressions of ours are passed over.
+  /// The text is right only after all of them are rewritten. Our own expressions are skipped.
   ///
   /// - Parameter isScript: Whether a shell expands the text.
   func foreignExpressions(in text: String, isScript: Bool) -> [(range: Range<Int>, hint: MessageText)] {
@@ -54,13 +54,13 @@ extension Scope {
       let name = String(decoding: path, as: UTF8.self)
       if opening == "{{" { others += 1 }
       guard end.starts(with: closing.utf8) else { continue }
-      // With a gap behind it, a `$` belongs to the braces as well.
+      // A `$` with a blank before the braces belongs to them as well.
       let blank = bytes[..<first].lastIndex { $0 != ASCII.space } ?? first
       let isApart = opening == "{{" && blank < first - 1 && bytes[blank] == ASCII.dollar
       let range = (isApart ? blank : first)..<end.startIndex + closing.utf8.count
       let isBareKnown = opening == "{{" || !isScript && (name == "now" || opening == "${" && blanks > 0)
       func write(_ path: String) -> MessageText {
-        // A secret is taken only where it is the whole text.
+        // A secret must be the whole text.
         if path.hasPrefix("secrets."), range.count < bytes.count {
           others += 1
           return MessageText("an expression is written ${{ \(path) }}")

@@ -1,9 +1,9 @@
 import Basics
 
-// A secret that is written out in a file is not repeated by what is said about it. In a text that YAML can read, its
-// readers tell what is a secret. In one that it can't, a value is hidden if its key sounds like one.
+// Keeps secrets that are written out in a file from being repeated in messages. If YAML can read the text, its readers
+// tell which values are secrets. If it can't, a value is hidden if its key sounds like a secret's.
 
-/// A secret that stands in a text.
+/// A secret in a text.
 struct HiddenSecret {
   let range: Range<Int>
   let text: String
@@ -38,7 +38,7 @@ extension [Diagnostic] {
 }
 
 extension Diagnostics {
-  /// The faults of a text that YAML can't read, of which nothing is shown that may be a secret.
+  /// The faults of a text that YAML can't read, with every likely secret hidden.
   func hidingLikelySecrets(of source: Source, _ observer: CheckObserver?) -> [Diagnostic] {
     let secrets = source.likelySecrets
     for secret in secrets { observer?.note(secret: Diagnostic.Location(source, secret.range)) }
@@ -47,7 +47,7 @@ extension Diagnostics {
 }
 
 extension Source {
-  /// What may be secrets by the keys before it, which is all there is to go by where YAML can't read the text.
+  /// Values that may be secrets, judging by the keys before them: without YAML there is nothing else to judge by.
   var likelySecrets: [HiddenSecret] {
     var secrets: [HiddenSecret] = []
     var start = 0
@@ -69,7 +69,7 @@ extension Source {
     return secrets
   }
 
-  /// What follows the first key of a line that sounds like that of a secret.
+  /// The rest of a line after its first key that sounds like a secret's.
   private func afterSecretKey(in line: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
     for colon in line.indices where line[colon] == ASCII.colon {
       let rest = line[(colon + 1)...]
@@ -82,7 +82,8 @@ extension Source {
     return nil
   }
 
-  /// A value without what is around it; nil for a reference to a secret, which isn't one, and what has keys of its own.
+  /// The range of a value without the blanks around it; nil for a reference to a secret, and for a value that isn't a
+  /// plain or quoted text.
   private func secret(in value: ArraySlice<UInt8>) -> Range<Int>? {
     let value = value.drop { isBlank($0) || $0 == ASCII.minus }
     guard let first = value.first, !"#|>{[&*".utf8.contains(first),

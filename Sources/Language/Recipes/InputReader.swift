@@ -3,7 +3,7 @@ import Basics
 
 /// Reads `inputs`, the declarations of the values that a recipe is started with.
 ///
-/// What is at fault is declared nevertheless, as `dyn` where its type is not known, so that its uses are no errors.
+/// A faulty input is declared nevertheless, as `dyn` if its type isn't known, so that its uses aren't errors too.
 struct InputReader {
   let findings: Findings
   let compiler: ExpressionCompiler
@@ -40,7 +40,7 @@ struct InputReader {
       fields.require("type", TypeReader.all)
       .flatMap { types.read($0, of: "the type of '\(name)'") }
     if isSecret { fields["default"].map { findings.hide($0, isRefused: true) } }
-    // A faulty type is one error; the values can be read by no type.
+    // A faulty type is one error; the input's values can't be read without it.
     guard let type else {
       return Recipe.Input(
         declaration: FieldSchema(name, .dyn, summary, fallback: fields["default"]), isSecret: isSecret)

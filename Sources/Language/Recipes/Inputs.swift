@@ -3,7 +3,7 @@ package import Basics
 
 /// A value for an input, as it is given when the recipe is started.
 package enum GivenInput: Sendable {
-  /// Text of the command line, to be read as the input's type wants.
+  /// A text of the command line, which is read by the input's type.
   case text(String)
   /// A value of a file or a schedule.
   case value(Value, Source)
@@ -18,21 +18,21 @@ package enum GivenInput: Sendable {
     self = .secret(name: String(text.dropFirst(8)))
   }
 
-  /// A value of a document, in which a text may name a secret.
+  /// Reads a value of a document, whose text may name a secret.
   package init(_ value: Value, from source: Source) {
     self = value.string.flatMap(GivenInput.init(secretNamedBy:)) ?? .value(value, source)
   }
 }
 
 extension Recipe {
-  /// The inputs of a run, each of its type, from what was given; all faults at once.
+  /// Reads a run's inputs as values of their types; all faults are reported at once.
   ///
   /// A secret input is stored as `{"secret": NAME}` and resolved when it is used.
   package func inputs(from given: [(name: String, input: GivenInput)]) -> Result<ValueMap, Diagnostics> {
     Recipe.inputs(inputs, from: given, of: name)
   }
 
-  /// What is wrong with what was given, by the names of the inputs, in the words of programs that send JSON.
+  /// The faults of the given inputs, by name, in words for programs that send JSON.
   package func inputFaults(of given: [(name: String, input: GivenInput)]) -> [(name: String, fault: Diagnostic)] {
     Recipe.Input.read(given, for: inputs, of: "recipe '\(name)'") { input in
       input.isMissing + (input.isSecret ? "; give the name of a secret, as @secret:NAME" : "")
@@ -57,8 +57,8 @@ extension Recipe.Input {
       + (summary.isEmpty ? "" : ": \(summary.hasSuffix(".") ? String(summary.dropLast()) : summary)")
   }
 
-  /// Reads what was given for some inputs, with each fault under the name that it is about; `missing` says that one is
-  /// needed.
+  /// Reads the values given for some inputs, and returns each fault with the name of its input; `missing` says that an
+  /// input is needed.
   static func read(
     _ given: [(name: String, input: GivenInput)], for inputs: [Recipe.Input], of what: String,
     missing: (Recipe.Input) -> String
@@ -93,7 +93,7 @@ extension Recipe.Input {
     return (values, faults)
   }
 
-  /// The value of the input's type, or what is wrong with it.
+  /// The value as the input's type, or its faults.
   func checked(_ given: GivenInput) -> Result<Value, Diagnostics> {
     func refusal(_ message: String) -> Result<Value, Diagnostics> { .failure(Diagnostics([Diagnostic(message)])) }
     var given = given
@@ -140,9 +140,10 @@ extension Recipe.Input {
 }
 
 extension Findings {
-  /// The inputs that a file gives for a recipe's runs, checked like those of the command line, with their faults at
-  /// their places; `missing` says that one is needed, at `key` if nothing is nearer, and `computed` compiles a value that holds
-  /// expressions.
+  /// Reads the inputs that a file gives for a recipe's runs, and reports each fault at its place.
+  ///
+  /// They are checked like the command line's. `missing` says that an input is needed; the error is at `key` if no
+  /// place is nearer. `computed` compiles a value that holds expressions.
   func inputs(
     _ value: Value?, for inputs: [Recipe.Input], at key: Value, missing: (Recipe.Input) -> String,
     computed: (Value, Recipe.Input) -> ValueTemplate?

@@ -6,18 +6,18 @@ import Basics
 
 /// The keys of one kind of mapping.
 package struct KeyReference: Sendable {
-  /// One key with what is known of it.
+  /// One key, with its meaning and values.
   package struct Key: Sendable {
-    /// The key and those that it lies in: `timeout.total`.
+    /// The key after the keys around it: `timeout.total`.
     package var name: String
     package var meaning: String
     /// The choices, the bounds and the default; empty if there are none.
     package var values: String
   }
 
-  /// What the mapping is, as a heading.
+  /// The heading that describes the mapping.
   package var title: String
-  /// The file that it stands in.
+  /// The kind of file that has the mapping.
   package var schema: FileSchema
   package var keys: [Key]
 

@@ -1,22 +1,22 @@
-// How the keys of the files are declared that people write: recipes, tests of recipes and errand.yaml.
+// Declares the keys of the files that people write: recipes, tests of recipes and errand.yaml.
 //
-// A key is declared once, in `RecipeKeys`, `TestKeys` or `ConfigurationKeys`. Its reader takes names, bounds and defaults
-// from there, messages about unknown keys take the names, and the schema and the reference page take everything.
+// A key is declared once, in `RecipeKeys`, `TestKeys` or `ConfigurationKeys`. Its reader takes names, bounds and
+// defaults from there. Messages about unknown keys take the names. The schema and the reference page take everything.
 import Basics
 
-/// One key of a mapping: what its reader enforces and what editors and the reference page show.
+/// One key of a mapping: the rules for its reader, and the text for editors and the reference page.
 struct Key: Sendable {
   let name: String
   let form: Form
   /// A sentence for editors; nil if the form has one.
   let summary: String?
-  /// The value where the key is left out, as far as a constant tells it.
+  /// The default, if it is a constant.
   let fallback: Value?
   /// Whether the mapping must have the key.
   let isRequired: Bool
-  /// Whether it is one of the keys of which the mapping must have exactly one.
+  /// Whether the key is a kind: a mapping must have exactly one of its kinds.
   let isKind: Bool
-  /// The keys of which one must be there too; empty if the key may stand alone.
+  /// The key is allowed only beside at least one of these keys; empty if it needs no other.
   let companions: [String]
 
   init(
@@ -40,21 +40,21 @@ struct Key: Sendable {
   }
 }
 
-/// What the value of a key may be.
+/// The form of a key's value.
 indirect enum Form: Sendable {
   case any
   /// A value of one of some types of JSON.
   case types([String])
   case text(pattern: String? = nil)
   case bool
-  /// Without an upper bound in the schema if that is `Int32.max`, which is no limit that people meet.
+  /// An int in a range; the schema omits an upper bound of `Int32.max`, which nobody reaches.
   case int(ClosedRange<Int>)
   case number(ClosedRange<Int>)
   case duration(atLeast: TimeSpan = .zero)
-  /// One of some words; the sentences say what each means, or there are none.
+  /// One of several words, optionally with a sentence about the meaning of each.
   case choice([String], meanings: [String] = [])
   case constant(String)
-  /// What the definition of a name in the schema says.
+  /// A definition of the schema, by its name.
   case definition(String)
   case list(of: Form, isFilled: Bool = false)
   /// A mapping of free names, which the definition of a name describes, to values of one form.
@@ -79,14 +79,14 @@ indirect enum Form: Sendable {
   static let object = Form.map()
 }
 
-/// The keys of one mapping, in the order in which messages list them.
+/// The keys of one mapping, in the order of messages that list them.
 struct KeySet: Sendable {
   let keys: [Key]
   /// Keys that must not all be there.
   let exclusive: [String]
   // Kept, because each mapping of a recipe asks for them.
   let names: [String]
-  /// The keys of which there must be exactly one.
+  /// The keys that exclude each other; the mapping must have exactly one.
   let kinds: [String]
 
   init(_ keys: [Key], notTogether exclusive: [String] = []) {
@@ -155,7 +155,7 @@ extension Fields {
 // MARK: The schema
 
 extension Key {
-  /// What the schema says of the key, or of a definition of that name.
+  /// The schema of the key, or of a definition of that name.
   var schema: Value {
     var map = form.schema
     map["default"] = fallback
@@ -182,7 +182,7 @@ extension Form {
     case .duration: return Form.definition("duration").schema
     case .choice(let words, let meanings):
       var map = ValueMap([("enum", wordList(words))])
-      // No keyword of the standard, but editors show it.
+      // The keyword isn't in the standard, but editors show it.
       if !meanings.isEmpty { map["enumDescriptions"] = wordList(meanings) }
       return map
     case .constant(let word): return ValueMap([("const", .string(word))])

@@ -2,7 +2,7 @@ package import Basics
 
 /// The rule for names of inputs, steps, branches and variables.
 ///
-/// They stand bare in expressions, so they must be CEL identifiers that mean nothing else there.
+/// Expressions use them without quotes, so they must be CEL identifiers that mean nothing else there.
 package enum Names {
   /// Names that expressions give a meaning of their own.
   static let reserved: Set<String> = [
@@ -22,21 +22,21 @@ package enum Names {
     "stats", "time", "json", "csv", "text", "math", "strings", "sets", "base64", "regex", "optional", "cel", "lists",
   ]
 
-  /// The rule for every name, as the end of a sentence that begins with one that breaks it.
+  /// The rule for every name, as the end of a sentence that begins with an invalid one.
   package static let form =
     "isn't a name: a name begins with a lowercase letter, and letters and digits follow, as in 'taskKey2'"
 
-  /// Whether a name begins with a lowercase letter and goes on with letters and digits.
+  /// Whether a name has only letters and digits, beginning with a lowercase letter.
   package static func isWellFormed(_ name: String) -> Bool {
     guard let first = name.utf8.first, ASCII.lowercase.contains(first) else { return false }
     return name.utf8.allSatisfy { ASCII.lowercase.contains($0 | 0x20) || ASCII.digits.contains($0) }
   }
 
-  /// A name of several words as one; nil if that is no name either.
+  /// A name that joins several words; nil if that isn't valid either.
   private static func joined(_ name: String) -> String? {
     // Without its other letters a word is another one.
     if name.contains(where: { !$0.isASCII && $0.isLetter }) { return nil }
-    // What is in capitals has no words of its own.
+    // A name in capitals isn't split into words.
     let name = name.utf8.contains(where: ASCII.lowercase.contains) ? name : name.lowercased()
     if isWellFormed(name), fault(in: name) == nil { return name }
     let words = parts(of: name).flatMap { $0.split(separator: "_") }.filter { !$0.isEmpty }
@@ -50,7 +50,7 @@ package enum Names {
     return isWellFormed(joined) && fault(in: joined) == nil ? joined : nil
   }
 
-  /// What is wrong with a name, as the end of a sentence that begins with it; nil if nothing is.
+  /// Why a name isn't valid, as the end of a sentence that begins with the name; nil if it is valid.
   package static func fault(in name: String) -> MessageText? {
     if !isWellFormed(name) {
       return joined(name).map { MessageText("\(form); write '\($0)'", [.text($0)]) } ?? MessageText(form)

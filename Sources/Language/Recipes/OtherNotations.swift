@@ -1,14 +1,15 @@
 import Basics
 import YAMLReader
 
-// What people write who know another system: keys of workflows, playbooks and crontabs. Nothing of this is accepted; the
-// messages name what it is here. Where only the word differs, the key stands for ours, so that one slip is one error.
+// Advises people who know another system: keys of workflows, playbooks and crontabs. None of these are accepted; the
+// error names the way to write them here. If only the word differs, the key is read as ours, so that one slip is one
+// error.
 
-/// Keys of other systems, and what they are in one kind of mapping here.
+/// Keys of other systems, and their equivalents in one kind of mapping here.
 struct OtherNotations: Sendable {
   /// Our keys by the words that other systems have for them.
   let keys: [String: String]
-  /// What an error says of a key whose meaning is written differently here; nil if nothing is known of it.
+  /// The end of the error for a key whose meaning is written differently here; nil if the key is unknown.
   let advice: @Sendable (_ key: String, _ value: Value) -> String?
 
   static let none = OtherNotations(keys: [:]) { _, _ in nil }
@@ -176,7 +177,7 @@ struct OtherNotations: Sendable {
 }
 
 extension Findings {
-  /// What `on:` of another system is here, as the end of a message; empty if nothing is known of it.
+  /// The equivalent of another system's `on:`, as the end of a message; empty if there is none.
   func otherNotation(ofTriggers value: Value) -> MessageText {
     let words = value.map?.members.compactMap(\.name) ?? value.string.map { [$0] } ?? []
     let isZoned = words.contains("zone") && words.allSatisfy(KeySet.trigger.names.contains)
@@ -200,7 +201,7 @@ extension Findings {
     return words.contains("workflow_dispatch") ? "; a recipe can always be started by hand, so leave it out" : ""
   }
 
-  /// A length of time in words, such as `5 minutes`, as it is written here; nil if it isn't one.
+  /// Converts a duration in words, such as `5 minutes`, to the form of recipes; nil if it isn't one.
   static func duration(inWords text: String) -> String? {
     let lower = text.lowercased().trimmed
     let digits = lower.prefix { $0.isASCII && $0.isNumber }
@@ -215,9 +216,9 @@ extension Findings {
     return unit.map { "\(digits.isEmpty ? "1" : String(digits))\($0)" }
   }
 
-  /// Warns of what looks like a secret that is written out, in the names of a value and those inside it.
+  /// Warns of likely secrets in plain text, judging by the names in a value.
   ///
-  /// - Parameter advice: What to do, given the name of the secret.
+  /// - Parameter advice: The fix, given the secret's name.
   func warnOfPlainSecrets(in value: Value, path: String, advice: (_ name: String) -> String) {
     if let items = value.list {
       for (index, item) in items.enumerated() {
@@ -249,7 +250,7 @@ extension Value {
 }
 
 extension String {
-  /// Whether what has this name is a secret by all odds.
+  /// Whether a value with this name is very probably a secret.
   package var namesSecret: Bool {
     let name = lowercased().replacing("-", with: "").replacing("_", with: "")
     return ["password", "passwd", "secret", "token", "apikey"].contains { name.hasSuffix($0) }

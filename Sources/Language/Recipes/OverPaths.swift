@@ -1,4 +1,4 @@
-/// The paths of a run's records that are over, seen from a block: nothing there is walked any more.
+/// The finished paths of a run's records, relative to a block; nothing there runs again.
 struct OverPaths: Sendable {
   private let isOver: @Sendable (_ path: String) -> Bool
   private let prefix: String

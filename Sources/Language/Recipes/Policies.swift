@@ -5,9 +5,9 @@ import Expressions
 /// When and how often a failed step is tried again.
 package struct RetryPolicy: Sendable {
   package var schedule = RetrySchedule.standard
-  /// The kinds of errors that are tried again; nil for all that the action says may pass.
+  /// The kinds of errors that are tried again; nil for all errors that the action calls temporary.
   package var kinds: Set<ErrorKind>?
-  /// Sees `error`; a false leaves the error standing.
+  /// Sees `error`; if the condition is false, the step isn't tried again.
   package var condition: RecipeExpression?
   /// How many variables the condition sees before `error`.
   package var scopeSize = 0
@@ -22,7 +22,7 @@ package struct TimeLimits: Sendable {
   var ofEachAttempt: TimeLimits { TimeLimits(attempt: attempt ?? total) }
 }
 
-/// Doing a step again until its result is as wanted.
+/// Repeats a step until a condition holds.
 package struct Repetition: Sendable {
   package var until: RecipeExpression
   /// How long to wait before the next round; nil to begin it at once.
@@ -33,7 +33,7 @@ package struct Repetition: Sendable {
   package var jitter = TimeSpan.zero
   package var timeout: TimeSpan?
   package var maxRounds: Int?
-  /// What each round is given by the one before.
+  /// The values that a round gets from the round before.
   ///
   /// The names are declared outside the step's own, in this order; `result` comes after them.
   package var carried: [CarriedValue] = []
@@ -41,17 +41,17 @@ package struct Repetition: Sendable {
   package var next: [NamedTemplate] = []
   /// The list that each round adds to `collected`.
   package var collect: RecipeExpression?
-  /// The type of what the step gives.
+  /// The type of the step's value.
   package var valueType = ValueType.dyn
 
-  /// Whether the step gives what it carried and gathered, and not its last result.
+  /// Whether the step returns the carried and collected values, and not its last result.
   package var hasMemory: Bool { !carried.isEmpty || collect != nil }
 
   /// The most rounds without `every` and `maxRounds`.
   static let mostRounds = 1000
 }
 
-/// A value that a repeated step hands from one round to the next.
+/// A value that a repeated step passes from one round to the next.
 package struct CarriedValue: Sendable {
   package var name: String
   package var first: ValueTemplate
@@ -59,19 +59,19 @@ package struct CarriedValue: Sendable {
   package var isOptional: Bool
   let type: FieldType
 
-  /// What expressions take it for.
+  /// The value's type in expressions.
   package var valueType: ValueType { isOptional ? .optional(type.inputType) : type.inputType }
 
-  /// A value that an expression gave, as the next round sees it.
+  /// A computed value in the form for the next round.
   ///
-  /// - Parameter key: Where it was given: `carry` or `next`.
+  /// - Parameter key: The key that computed it: `carry` or `next`.
   package func carried(_ value: Value, as key: String) throws(ValueError) -> Value {
     switch value.content {
     case .optional(let inner?): return try carried(inner, as: key)
     case .null where isOptional, .optional(nil) where isOptional: return Value(.optional(nil))
     default: break
     }
-    // A plan carries what it doesn't know.
+    // In a plan, unknown values are carried too.
     if value.firstUnknown != nil { return value }
     let schema = ObjectSchema(fields: [FieldSchema(name, type, "")])
     let given = Value.object([name: value])
@@ -82,5 +82,5 @@ package struct CarriedValue: Sendable {
   }
 }
 
-/// What happens when a wait or an approval takes too long.
+/// The reaction when a wait or an approval takes too long.
 package enum OnTimeout: String, CaseIterable, Sendable { case fail, `continue` }

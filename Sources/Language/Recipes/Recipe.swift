@@ -2,9 +2,9 @@ package import ActionKit
 package import Basics
 import Expressions
 
-/// A recipe that has been read and checked whole, ready to run.
+/// A recipe that was read and checked completely, ready to run.
 ///
-/// Everything that can be compiled is: running one evaluates programs and calls actions, and reads no text.
+/// Everything that can be compiled is compiled: a run evaluates programs and calls actions, and parses no text.
 package final class Recipe: Sendable {
   package let name: String
   package let summary: String
@@ -26,7 +26,7 @@ package final class Recipe: Sendable {
   package let topLevelNames: Int
   /// The recipes that it calls, read and checked with it.
   package let called: [Recipe]
-  /// What `steps` holds at the end, for the calling recipe.
+  /// The type of the recipe's outputs, for the calling recipe.
   package let outputType: ValueType
   /// The zone of functions of times that are given none.
   package let zone: String
@@ -95,7 +95,7 @@ extension Recipe {
     return names
   }
 
-  /// Every step of the recipe, with those inside others.
+  /// All steps of the recipe, including steps inside others.
   package var allSteps: [Step] {
     var found: [Step] = []
     var open = [steps.steps, onFailure?.steps ?? [], finally?.steps ?? []]
@@ -120,14 +120,14 @@ extension Recipe {
   /// The inputs as a declaration, against which the given values are checked.
   package var inputSchema: ObjectSchema { ObjectSchema(fields: inputs.map(\.declaration)) }
 
-  /// The inputs of a call, checked, and with the defaults of those that are left out.
+  /// Checks the inputs of a call, and adds the defaults of missing ones.
   package func inputs(ofCall given: Value) throws(ValueError) -> ValueMap {
     let faults = inputSchema.check(given, as: "with").filter { $0.severity == .error }
     guard faults.isEmpty else { throw ValueError(faults) }
     return withDefaults(inputSchema.restored(given).map ?? ValueMap())
   }
 
-  /// The inputs of a call in a plan, of which those that are not wholly known are taken as they are.
+  /// Checks the inputs of a call in a plan, and adds defaults; an input that isn't wholly known is taken unchecked.
   package func inputs(ofPlannedCall given: Value) throws(ValueError) -> ValueMap {
     var (known, unknown) = (ValueMap(), ValueMap())
     for member in given.map?.members ?? [] {
@@ -145,7 +145,7 @@ extension Recipe {
     return withDefaults(inputs)
   }
 
-  /// The inputs with the defaults of those that are left out.
+  /// Adds the defaults of missing inputs.
   package func withDefaults(_ values: ValueMap) -> ValueMap { Recipe.withDefaults(values, for: inputs) }
 
   static func withDefaults(_ values: ValueMap, for inputs: [Input]) -> ValueMap {
@@ -156,7 +156,7 @@ extension Recipe {
 
   /// A value that the recipe is started with.
   package struct Input: Sendable {
-    /// The name, the type, and what a value has to keep to.
+    /// The name, the type, and the limits of values.
     package var declaration: FieldSchema
     package var isSecret = false
 
@@ -164,7 +164,7 @@ extension Recipe {
     package var summary: String { declaration.summary }
     package var fallback: Value? { declaration.fallback }
     package var isRequired: Bool { declaration.isRequired }
-    /// What the input is, in a word.
+    /// The input's type, or that it is a secret, in a word.
     var kind: String { isSecret ? "secret" : declaration.type.name }
     /// The type as expressions see it.
     package var type: ValueType { declaration.type.inputType }

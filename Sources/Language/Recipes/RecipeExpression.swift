@@ -2,17 +2,17 @@ package import Basics
 package import Expressions
 import YAMLReader
 
-/// Why an expression of a recipe gave no value, and where it stands.
+/// The reason why an expression of a recipe has no value, with the expression's place.
 package struct LocatedEvaluationError: Error, Sendable {
   package var message: String
   package var location: Diagnostic.Location?
-  /// The item that it was met at, and what was read there.
+  /// The item that failed, and the values that were read.
   package var detail: String?
-  /// What was met in the place of a value that is not known yet; only in plans.
+  /// The value that the expression needs and that isn't known yet; only in plans.
   package var unknown: Unknown?
 }
 
-/// An expression with where it stands in its file.
+/// An expression with its place in its file.
 package struct RecipeExpression: Sendable {
   package let program: CompiledExpression
   let placing: Placing
@@ -48,7 +48,7 @@ package struct RecipeExpression: Sendable {
       "write \(mark)\(code)\(mark)", [Suggestion("write `\(code)`", .code(whole, program.range))])
   }
 
-  /// What stands on both sides of the comparison that makes it false, where neither the text nor a name tells it.
+  /// Describes both sides of the comparison that makes it false, unless the text or a name shows the value.
   package func sides(in environment: [Value]) -> [String] {
     let (left, right) = program.sides(environment)
     return [("left", left), ("right", right)].compactMap { name, value in
@@ -56,7 +56,7 @@ package struct RecipeExpression: Sendable {
     }
   }
 
-  /// What it reads of the values of an environment; nil where there is nothing.
+  /// The values of an environment that the expression reads; nil for absent ones.
   package func reads(in environment: [Value]) -> [(name: String, value: Value?)] { program.reads(in: environment) }
 }
 
@@ -93,20 +93,20 @@ struct Placing: Sendable {
   }
 }
 
-/// A value of a recipe in which any text may be, or hold, expressions.
+/// A value of a recipe whose texts may be, or hold, expressions.
 package indirect enum ValueTemplate: Sendable {
   case literal(Value, ValueType)
   case template(LocatedTemplate)
   case list([ValueTemplate], ValueType)
   case map([(key: Value, value: ValueTemplate)], ValueType)
 
-  /// A text with expressions, and where it stands.
+  /// A text with expressions, and its place.
   package struct LocatedTemplate: Sendable {
     let template: CompiledTemplate
     let placing: Placing
     /// Whether null is a value like any other here, because a field that takes anything has to be given.
     var keepsNull = false
-    /// Whether an optional stands for what it holds, and an absent one leaves its key out.
+    /// Whether an optional is replaced by its content, and an absent one leaves its key out.
     var leavesOutAbsent = false
 
     /// The type of a value that isn't left out.
@@ -121,7 +121,7 @@ package indirect enum ValueTemplate: Sendable {
     }
   }
 
-  /// The type of what it gives.
+  /// The type of its value.
   package var type: ValueType {
     switch self {
     case .literal(_, let type), .list(_, let type), .map(_, let type): type
@@ -135,7 +135,7 @@ package indirect enum ValueTemplate: Sendable {
     try whole { located throws(LocatedEvaluationError) in try located.evaluate(in: environment, limits: limits) }
   }
 
-  /// The value as far as it is known: each text that needs an unknown stands as an unknown of its type.
+  /// The value as far as it is known: each text that needs an unknown value becomes an unknown of its type.
   package func evaluate(asFarAsKnownIn environment: [Value]) throws(LocatedEvaluationError) -> Value {
     try whole { located throws(LocatedEvaluationError) in
       do throws(LocatedEvaluationError) { return try located.evaluate(in: environment) } catch {
@@ -193,7 +193,7 @@ package indirect enum ValueTemplate: Sendable {
     }
   }
 
-  /// The text that it gives, with words in the place of what is not known.
+  /// The text of its value, with words in the place of unknown values.
   package func text(asFarAsKnownIn environment: [Value]) throws(LocatedEvaluationError) -> String {
     guard case .template(let located) = self else { return try evaluate(in: environment).plainText }
     do throws(EvaluationError) { return try located.template.text(environment) { "(\($0.reason))" } } catch {
@@ -201,7 +201,7 @@ package indirect enum ValueTemplate: Sendable {
     }
   }
 
-  /// The texts that are made with secrets in a value that it gave, each part of them by itself.
+  /// The texts made with secrets in one of its values, each part separately.
   package func secrets(in value: Value) -> [String] {
     var found: [String] = []
     _ = replacingSecrets(in: value) { part in
@@ -211,7 +211,7 @@ package indirect enum ValueTemplate: Sendable {
     return found
   }
 
-  /// A value that it gave with something else in the place of what is made with a secret.
+  /// Replaces each part that is made with a secret in one of its values.
   package func replacingSecrets(in value: Value, with replacement: (Value) -> Value) -> Value {
     switch (self, value.content) {
     case (.literal, _): return value

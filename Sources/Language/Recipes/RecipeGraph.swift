@@ -1,42 +1,42 @@
-// A recipe as a graph: its steps with those inside them, and what flows from one to another.
+// A recipe as a graph: the steps, the steps inside them, and the values that flow between them.
 //
-// An arrow goes from what makes a value (the inputs, a step, the names of a `let`, the item of a loop) to a step whose own
-// expressions read it, and says which part of it is read and of what type that is. What the language gives (`now`, `run`,
-// `error`, `event`, `result`) comes from no step, and makes no arrow.
+// An arrow leads from the origin of a value (the inputs, a step, the names of a `let`, the item of a loop) to a step
+// whose own expressions read it. Its label names the part that is read, and the type. The language's own variables
+// (`now`, `run`, `error`, `event`, `result`) come from no step, and have no arrows.
 import ActionKit
 package import Basics
 import Calendars
 import Expressions
 
 package struct RecipeGraph: Sendable {
-  /// A step, or what starts the recipe, its inputs or its outputs.
+  /// A step, or the recipe's triggers, inputs or outputs.
   package struct Node: Sendable {
     package enum Shape: Sendable {
       case triggers, inputs, outputs, action, names, wait, approval, parallel, block, call, failure
     }
 
     package var shape: Shape
-    /// The path of its records, without the numbers of items; empty for what is no step.
+    /// The path of its records, without the numbers of items; empty for a node that isn't a step.
     package var path: String
     package var title: String
     /// The id of the action that it runs, if it runs one.
     package var action: String?
-    /// What it does and around what: an action's id, `if …`, `for each …`.
+    /// The step's work and its modifiers: an action's id, `if …`, `for each …`.
     package var words: [String] = []
-    /// The type of what it gives; nil if that is nothing.
+    /// The type of its value; nil if it has none.
     package var gives: String?
     package var sections: [Section] = []
   }
 
   /// Steps that are done one after another.
   package struct Section: Sendable {
-    /// What they are, if there is more than one such list: a branch's name, `on error`, `finally`.
+    /// The name of the list, if there are several: a branch's name, `on error`, `finally`.
     package var label: String?
     /// Indices of nodes.
     package var nodes: [Int]
   }
 
-  /// What one node reads of another.
+  /// The values of one node that another reads.
   package struct Arrow: Sendable {
     package var from: Int
     package var to: Int
@@ -50,7 +50,7 @@ package struct RecipeGraph: Sendable {
   package private(set) var sections: [Section] = []
   package private(set) var arrows: [Arrow] = []
 
-  /// Where a value comes from that a name stands for.
+  /// The origin of a name's value.
   private struct Origin {
     var node: Int
     var type: ValueType
@@ -98,7 +98,7 @@ package struct RecipeGraph: Sendable {
   // MARK: Making
 
   private mutating func add(_ block: Block, prefix: String) -> [Int] {
-    // The block says the types of ids, with or without outputs; the nodes follow.
+    // The block's type has the types of all ids, with or without outputs.
     block.steps.map { step in
       let node = add(step, path: prefix + step.element)
       guard let id = step.id, let type = block.type[id]?.type else { return node }
@@ -135,7 +135,7 @@ package struct RecipeGraph: Sendable {
         }
       let section = Section(label: label, nodes: add(block, prefix: path + inside))
       nodes[number].sections.append(section)
-      // What stands inside is not seen outside, but by the block's own outputs.
+      // Outside a block, only its own outputs show its steps.
       switch role {
       case .block, .choice: break
       case .branch, .handler: (names, steps) = known
@@ -202,7 +202,7 @@ extension Recipe {
 }
 
 extension Trigger {
-  /// What starts the recipe, with all that decides whether it does.
+  /// A line that says when the trigger starts the recipe, with its conditions.
   fileprivate var line: String {
     var line = (id.map { "\($0): " } ?? "") + wordsWithZone
     switch kind {
@@ -230,7 +230,7 @@ extension Step {
     }
   }
 
-  /// What the step is called.
+  /// The step's title.
   fileprivate var called: String {
     if let name { return name }
     if let id { return id }
@@ -247,7 +247,7 @@ extension Step {
     }
   }
 
-  /// Whether a name is one that the step itself gives to some of its expressions.
+  /// Whether the step itself declares a name for its own expressions.
   fileprivate func gives(_ name: String) -> Bool {
     if loop?.itemName == name || loop?.indexName == name { return true }
     if let repetition, name == "result" || repetition.carried.contains(where: { $0.name == name }) { return true }
@@ -255,7 +255,7 @@ extension Step {
     return false
   }
 
-  /// What it does, and around what, from the outside in.
+  /// The step's modifiers and work, from the outside in.
   fileprivate var words: [String] {
     var words: [String] = []
     if let condition { words.append("if \(condition.text)") }
@@ -290,7 +290,7 @@ extension Step {
 }
 
 extension Repetition {
-  /// How it is repeated: what it carries, how often, and until when.
+  /// The repetition in words: carried names, interval, and end condition.
   fileprivate var words: String {
     let names = carried.map(\.name).joined(separator: ", ")
     let memory = names.isEmpty ? "" : "with \(names) "
@@ -305,7 +305,7 @@ extension ObjectType.Field {
 }
 
 extension ValueType {
-  /// The type as it stands on an arrow: an object by its first fields.
+  /// The type as an arrow's label: an object by its first fields.
   package var brief: String {
     switch self {
     case .object(let object):
@@ -319,7 +319,7 @@ extension ValueType {
     }
   }
 
-  /// The type that names lead to, and those of them that were followed.
+  /// The type at the end of a path, and the part of the path that could be followed.
   fileprivate func following(_ path: ArraySlice<String>) -> (path: [String], type: ValueType) {
     var type = self
     var followed: [String] = []

@@ -5,7 +5,9 @@ import Calendars
 
 extension KeySet {
   static let recipe = KeySet([
-    Key("recipe", .text(pattern: "^[A-Za-z0-9_-]{1,100}$"), "The name; the file's stem if left out."),
+    Key(
+      "recipe", .text(pattern: "^[A-Za-z0-9_-]{1,100}$"),
+      "The recipe's name; the file's name without its extension if left out."),
     Key("summary", .text(), "One sentence that says what the recipe is for."),
     Key("inputs", .map(names: "name", of: .definition("input")), "The values that the recipe is started with."),
     Key("on", .list(of: .definition("trigger")), "The triggers that start the recipe."),
@@ -15,35 +17,36 @@ extension KeySet {
       "concurrencyGroup", .keys(.concurrencyGroup), "Runs of all recipes that name the same group share its limit."),
     Key(
       "queue", .text(pattern: QueueName.pattern),
-      "The queue of its runs, where several machines share the state: only machines that take from it run them; default if left out."
+      "The queue of the recipe's runs, if several machines share the state: only workers with this queue claim them; 'default' if left out."
     ),
     Key(
-      "mcp", .bool, "Whether the recipe is a tool of assistants that speak MCP; see docs/assistants.md.",
+      "mcp", .bool, "Whether assistants can run the recipe as a tool over MCP; see docs/assistants.md.",
       default: .bool(false)),
     Key("steps", .steps, isRequired: true),
     Key("outputs", .values, "The values that the recipe returns."),
-    Key("onFailure", .steps, "Run when a step failed and nothing caught it; they see 'error'."),
-    Key("finally", .steps, "Run at the end, however the run ended."),
+    Key("onFailure", .steps, "Steps that run after a failure that no step caught; they can use 'error'."),
+    Key("finally", .steps, "Steps that run at the end, even after a failure or a cancellation."),
   ])
 
   static let defaults = KeySet([Key("retry", .definition("retry")), Key("timeout", .definition("timeout"))])
 
   static let concurrencyGroup = KeySet([
-    Key("name", .text(), "The group's name, by which other recipes join it.", isRequired: true),
+    Key("name", .text(), "The group's name, which other recipes use to join it.", isRequired: true),
     Key("limit", .int(1...10_000), "How many runs may be open at once.", default: .int(1)),
-    .choice("onLimit", Recipe.ConcurrencyGroup.OnLimit.queue, "What to do with a run beyond the limit."),
+    .choice("onLimit", Recipe.ConcurrencyGroup.OnLimit.queue, "How to handle a run beyond the limit."),
   ])
 
   static let input = KeySet([
     Key("type", .definition("type"), isRequired: true),
     Key("summary", .text(), "One sentence that says what the input is."),
     Key("default", .any, "The value if the input is left out; an input without a default is required."),
-    Key("choices", .list(of: .text(), isFilled: true), "The texts that it may be."),
-    Key("min", .types(["number", "string"]), "The least value."),
-    Key("max", .types(["number", "string"]), "The greatest value."),
-    Key("pattern", .text(), "A regular expression in RE2's syntax, which all of it has to match."),
+    Key("choices", .list(of: .text(), isFilled: true), "The allowed texts."),
+    Key("min", .types(["number", "string"]), "The smallest allowed value."),
+    Key("max", .types(["number", "string"]), "The largest allowed value."),
+    Key("pattern", .text(), "A regular expression in RE2's syntax that the whole text must match."),
     Key(
-      "secret", .bool, "Whether it is given by a secret's name, and never shown or stored.", default: .bool(false)),
+      "secret", .bool, "Whether the value is given by a secret's name, and is never shown or stored.",
+      default: .bool(false)),
   ])
 }
 
@@ -52,62 +55,63 @@ extension KeySet {
 extension KeySet {
   /// The triggers that are due at times.
   static let timed = ["cron", "every", "at", "calendar"]
-  /// Those whose entries say what happens while a run is open.
+  /// The kinds of entries that have a policy for open runs.
   static let queued = timed + ["webhook"]
-  /// Those whose entries may gather what comes.
+  /// The kinds of entries that can gather several events or files.
   static let gathered = ["event", "file", "webhook"]
 
   static let trigger = KeySet([
     Key(
       "cron", .text(pattern: #"^\s*(@[A-Za-z]+|\S+(\s+\S+){4})\s*$"#),
       "Minute, hour, day of the month, month, day of the week.", isKind: true),
-    Key("every", .duration(atLeast: .seconds(1)), "How far apart the slots are, such as 6h.", isKind: true),
-    Key("at", .instant, "The one instant that it is due at.", isKind: true),
-    Key("calendar", .keys(.calendar), "Days and times; all of the fields have to match.", isKind: true),
+    Key("every", .duration(atLeast: .seconds(1)), "The time between two slots, such as 6h.", isKind: true),
+    Key("at", .instant, "The only instant when the entry is due.", isKind: true),
+    Key("calendar", .keys(.calendar), "The days and times of the slots; all fields must match.", isKind: true),
     Key("webhook", .keys(.webhook), "Due when a delivery is posted to its address.", isKind: true),
-    Key("event", .either([.text(), .keys(.event)]), "Due when an event comes that no run waits for.", isKind: true),
+    Key("event", .either([.text(), .keys(.event)]), "Due when an event arrives that no run waits for.", isKind: true),
     Key(
       "afterRecipe", .either([.text(), .keys(.afterRecipe)]), "Due when a run of another recipe has ended.",
       isKind: true),
-    Key("file", .either([.text(), .keys(.file)]), "Due when a file comes or changes.", isKind: true),
-    Key("id", .name, "What tells it from the other entries."),
-    Key("from", .instant, "The instant from which 'every' counts.", with: ["every"]),
+    Key("file", .either([.text(), .keys(.file)]), "Due when a file is added or changed.", isKind: true),
+    Key("id", .name, "The entry's id, which distinguishes it from the other entries."),
+    Key("from", .instant, "The instant that 'every' starts to count from.", with: ["every"]),
     Key("zone", .zone, with: timed),
     .choice(
       "overlap", Trigger.Overlap.skip,
-      "What to do with a slot that is due while a run of the schedule is open; with 'webhook' bufferAll if left out.",
+      "How to handle a slot that is due while a run of the schedule is open; with 'webhook', bufferAll if left out.",
       with: queued),
     .choice(
-      "catchup", Trigger.Catchup.last, "Which missed slots to make up for after no agent was running.", with: timed),
+      "catchup", Trigger.Catchup.last, "Which missed slots to catch up on after no agent was running.", with: timed),
     Key(
       "catchupWindow", .duration(atLeast: .seconds(10)), "How late a slot may still start a run.", with: timed),
-    Key("catchupLimit", .int(1...1000), "How many slots are made up for.", with: timed),
-    Key("jitter", .duration(), "How far the slots are spread, by chance.", with: timed),
+    Key("catchupLimit", .int(1...1000), "How many missed slots to catch up on.", with: timed),
+    Key("jitter", .duration(), "How long a slot may be delayed, to spread the slots at random.", with: timed),
     .choice(
-      "dstGap", CronExpression.DSTGap.shift, "What to do with a time that a clock change leaves out.", with: timed),
+      "dstGap", CronExpression.DSTGap.shift, "How to handle a time that a clock change leaves out.", with: timed),
     .choice(
-      "dstFold", CronExpression.DSTFold.first, "Which one counts of a time that a clock change repeats.", with: timed),
-    Key("start", .instant, "Nothing is due before it.", with: timed),
-    Key("end", .instant, "Nothing is due from then on.", with: timed),
-    Key("except", .texts, "Days that are left out, or an .ics file.", with: timed),
+      "dstFold", CronExpression.DSTFold.first, "Which occurrence of a time counts if a clock change repeats it.",
+      with: timed),
+    Key("start", .instant, "The entry isn't due before this instant.", with: timed),
+    Key("end", .instant, "The entry isn't due at this instant or later.", with: timed),
+    Key("except", .texts, "Days to leave out, or an .ics file.", with: timed),
     Key(
-      "pauseOnFailure", .bool, "Whether a run that fails pauses the entry.", default: .bool(false), with: timed),
+      "pauseOnFailure", .bool, "Whether a failed run pauses the entry.", default: .bool(false), with: timed),
     Key("remainingRuns", .int(1...Int(Int32.max)), "How many slots may start a run.", with: timed),
     Key(
       "batch", .keys(.batch), "Gathers events, files or deliveries, and starts one run with all of them.",
       with: gathered),
     Key(
       "inputs", .object,
-      "What its runs are given; values may be computed from `run`, `now` and `event` (`events` with 'batch') when the slot is decided."
+      "The inputs of the entry's runs; values may be computed from `run`, `now` and `event` (`events` with 'batch') when the slot is decided."
     ),
-    Key("paused", .types(["boolean", "string"]), "Whether it is paused, or a note that says why it is."),
+    Key("paused", .types(["boolean", "string"]), "Whether the entry is paused, or a note with the reason."),
   ])
 
   static let batch = KeySet([
     Key(
-      "for", .duration(atLeast: .seconds(1)), "How long after the first the run starts, at most 7d.",
+      "for", .duration(atLeast: .seconds(1)), "How long after its first item the batch starts the run, at most 7d.",
       isRequired: true),
-    Key("max", .int(1...1000), "How many start the run at once.", default: .int(100)),
+    Key("max", .int(1...1000), "How many items make the batch start the run immediately.", default: .int(100)),
   ])
 
   static let calendar = KeySet([
@@ -120,7 +124,7 @@ extension KeySet {
 
   static let event = KeySet([
     Key("name", .text(), "The event's name.", isRequired: true),
-    Key("type", .definition("type"), "The type of 'event.data'; anything if left out."),
+    Key("type", .definition("type"), "The type of 'event.data'; any type if left out."),
     Key("match", .expression, "A condition on 'event'."),
   ])
 
@@ -128,7 +132,7 @@ extension KeySet {
     Key(
       "path", .text(pattern: "^[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*$"),
       "The part of the address after /hooks/; default: the recipe's name and the entry's id."),
-    Key("verify", .keys(.verify), "How deliveries prove who sent them.", isRequired: true),
+    Key("verify", .keys(.verify), "How to verify the sender of a delivery.", isRequired: true),
     Key("type", .definition("type"), "The type of the body, which is 'event.data'; default: any type."),
     Key("match", .expression, "A condition on 'event'."),
     Key(
@@ -157,7 +161,7 @@ extension KeySet {
   ])
 
   static let webhookHMAC = KeySet([
-    Key("secret", .texts, "The secret, or a list of secrets, each of which is accepted.", isRequired: true),
+    Key("secret", .texts, "The secret, or a list of accepted secrets.", isRequired: true),
     Key("header", .text(), "The header that contains the signature.", isRequired: true),
     .choice("encoding", Webhook.SignatureForm.Encoding.hex, "How the signature is written."),
     Key("prefix", .text(), "The text before the signature, such as sha256=."),
@@ -168,18 +172,18 @@ extension KeySet {
 
   static let webhookToken = KeySet([
     Key("header", .text(), "The header that contains the secret.", isRequired: true),
-    Key("secret", .texts, "The secret, or a list of secrets, each of which is accepted.", isRequired: true),
+    Key("secret", .texts, "The secret, or a list of accepted secrets.", isRequired: true),
   ])
 
   static let file = KeySet([
     Key(
-      "path", .text(), "The files, from the folder of errand.yaml; `*` stands for any part of a name.",
+      "path", .text(), "The path of the files, relative to the folder of errand.yaml; `*` matches any part of a name.",
       isRequired: true),
     Key(
       "settle", .duration(atLeast: .milliseconds(100)),
       "How long a file must have stayed unchanged, at most 1d; 2s if left out."),
     .choice(
-      "existing", Trigger.Existing.ignore, "Whether files that are there when the entry is first served start runs."),
+      "existing", Trigger.Existing.ignore, "Whether files that exist when the entry is first served start runs."),
   ])
 
   static let afterRecipe = KeySet([
@@ -192,122 +196,131 @@ extension KeySet {
 
 extension KeySet {
   static let step = KeySet([
-    Key("id", .name, "The name under which later steps see its output, as steps.ID."),
-    Key("name", .text(), "What progress lines call the step."),
+    Key("id", .name, "The step's id; later steps read its output as steps.ID."),
+    Key("name", .text(), "The step's name in progress lines."),
     Key("if", .expression, "Skips the step unless the condition holds."),
     Key("forEach", .expression, "Runs the step for each item of a list.", with: ["uses", "steps", "call"]),
-    Key("as", .name, "What the item is called; 'item' if left out.", with: ["forEach"]),
-    Key("indexAs", .name, "What the item's number is called, from 0.", with: ["forEach"]),
-    Key("where", .expression, "Skips items for which the condition doesn't hold.", with: ["forEach"]),
+    Key("as", .name, "The name of the item in expressions; 'item' if left out.", with: ["forEach"]),
+    Key("indexAs", .name, "The name of the item's number in expressions; it counts from 0.", with: ["forEach"]),
+    Key("where", .expression, "Skips items that don't meet the condition.", with: ["forEach"]),
     Key("maxParallel", .int(1...1024), "How many items run at once.", default: .int(1), with: ["forEach"]),
     .choice(
-      "onItemError", Loop.OnItemError.stop, "Whether the other items run when one fails.", with: ["forEach"]),
-    Key("else", .definition("caseOfSteps"), "What runs if the condition doesn't hold.", with: ["steps"]),
+      "onItemError", Loop.OnItemError.stop, "Whether the other items still run when one fails.", with: ["forEach"]),
+    Key("else", .definition("caseOfSteps"), "The steps to run if the condition doesn't hold.", with: ["steps"]),
     Key(
       "onError",
       .when("array", then: .steps, else: .when("object", then: .keys(.errorHandling), else: .constant("continue"))),
-      "Catches a failure: 'continue', steps that see 'error', or a value to give instead.",
+      "Catches a failure: 'continue', steps that can use 'error', or a value that replaces the output.",
       with: ["uses", "steps", "switch", "call", "wait", "approve", "parallel"]),
     Key("retry", .definition("retry"), with: ["uses", "steps", "call"]),
     Key("timeout", .definition("timeout"), with: ["uses", "steps", "call", "wait", "approve"]),
     Key("uses", .any, isKind: true),
     Key("with", .object, "The action's input, or the called recipe's inputs.", with: ["uses", "call"]),
     Key(
-      "connection", .text(), "Another connection of errand.yaml than the one named after the plugin.", with: ["uses"]),
-    Key("key", .text(), "The idempotency key, where the service honours one.", with: ["uses"]),
+      "connection", .text(), "The connection of errand.yaml to use instead of the one named after the plugin.",
+      with: ["uses"]),
+    Key("key", .text(), "The idempotency key, if the service honours one.", with: ["uses"]),
     Key(
       "repeat", .keys(.repetition), "Repeats the step until 'until' holds for 'result'.",
       with: ["uses", "steps", "call"]),
     Key(
-      "shape", .map(of: .definition("type"), isFilled: true), "The types of the output's fields that are dyn.",
+      "shape", .map(of: .definition("type"), isFilled: true), "The types of the output's dyn fields.",
       with: ["uses"]),
-    Key("let", .values, "Names for values, for the later steps of the block.", isKind: true),
+    Key("let", .values, "Names values for the later steps of the block.", isKind: true),
     Key(
       "wait", .when("object", then: .keys(.wait), else: .either([.duration(), .definition("template")])),
       "Waits for a length of time, an instant or an event.", isKind: true),
     Key("approve", .keys(.approval), "Waits for a person's decision.", isKind: true),
     Key(
       "parallel", .map(names: "name", of: .steps, isFilled: true),
-      "Named branches, each a list of steps, which run at once.", isKind: true),
+      "Named branches that run at the same time, each a list of steps.", isKind: true),
     Key("steps", .steps, "A block of steps with one loop, retry or handler around it.", isKind: true),
-    Key("outputs", .values, "The values that the block returns; the object of its ids if left out.", with: ["steps"]),
-    Key("switch", .expression, "A string, an int or a choice, of which each value has a case.", isKind: true),
     Key(
-      "cases", .map(of: .definition("caseOfSteps"), isFilled: true), "What runs for each value.", with: ["switch"]),
-    Key("default", .definition("caseOfSteps"), "What runs for any other value.", with: ["switch"]),
-    Key("call", .text(), "The path of another recipe, from this one's folder.", isKind: true),
+      "outputs", .values,
+      "The values that the block returns; if left out, an object with the values of its steps, by id.", with: ["steps"]),
+    Key("switch", .expression, "A string, an int or a choice, whose value selects one of the cases.", isKind: true),
+    Key(
+      "cases", .map(of: .definition("caseOfSteps"), isFilled: true), "The steps to run for each value.",
+      with: ["switch"]),
+    Key("default", .definition("caseOfSteps"), "The steps to run for any other value.", with: ["switch"]),
+    Key("call", .text(), "The path of another recipe, relative to this one's folder.", isKind: true),
     Key("fail", .text(), "Ends the run with this message.", isKind: true),
   ])
 
   static let caseOfSteps = KeySet([
     Key("steps", .list(of: .definition("step")), "The steps, which run one after another; [] does nothing."),
-    Key("outputs", .values, "The values that the case returns; the object of its ids if left out."),
+    Key(
+      "outputs", .values,
+      "The values that the case returns; if left out, an object with the values of its steps, by id."),
   ])
 
   static let errorHandling = KeySet([
-    Key("steps", .steps, "Steps that see 'error'."),
+    Key("steps", .steps, "The steps that handle the failure; they can use 'error'."),
     Key(
       "value", .when("object", then: .object, else: .definition("template")),
-      "What the step gives instead, of the same type; it sees 'error' and the ids of 'steps'."),
+      "The value that replaces the step's output, of the same type; it can use 'error' and the ids of 'steps'."),
   ])
 
   static let retry = KeySet([
-    Key("maxAttempts", .int(1...1000), "Counts the first try.", default: .int(3)),
-    Key("initial", .duration(), "How long before the second try; 1s if left out."),
-    Key("factor", .number(1...100), "How much longer before each further try.", default: .int(2)),
-    Key("maxInterval", .duration(), "The longest time between two tries; 100s if left out."),
-    .choice("jitter", RetrySchedule.Jitter.full, "How chance shortens the time between tries."),
-    Key("on", .list(of: .choice(of: ErrorKind.self)), "The kinds of errors that are worth a try."),
-    Key("if", .expression, "A condition on 'error'; if it is false, the step isn't tried again."),
+    Key("maxAttempts", .int(1...1000), "How many attempts to make, including the first.", default: .int(3)),
+    Key("initial", .duration(), "The delay before the second attempt; 1s if left out."),
+    Key("factor", .number(1...100), "How many times longer each further delay is.", default: .int(2)),
+    Key("maxInterval", .duration(), "The longest delay between two attempts; 100s if left out."),
+    .choice("jitter", RetrySchedule.Jitter.full, "How to shorten the delays between attempts at random."),
+    Key("on", .list(of: .choice(of: ErrorKind.self)), "The kinds of errors to retry after."),
+    Key("if", .expression, "A condition on 'error'; if it is false, the step isn't retried."),
   ])
 
   static let timeout = KeySet([
-    Key("attempt", .duration(atLeast: .milliseconds(1)), "How long one try may take."),
-    Key("total", .duration(atLeast: .milliseconds(1)), "How long all tries may take."),
+    Key("attempt", .duration(atLeast: .milliseconds(1)), "How long one attempt may take."),
+    Key("total", .duration(atLeast: .milliseconds(1)), "How long all attempts together may take."),
   ])
 
   static let repetition = KeySet([
     Key(
-      "until", .expression, "A condition on 'result' and the carried values, asked after each round.", isRequired: true),
+      "until", .expression, "A condition on 'result' and the carried values, checked after each round.",
+      isRequired: true),
     Key(
       "carry", .map(names: "name", isFilled: true),
-      "Values that each round hands to the next, by name: a first value, or {type, first}."),
-    Key("next", .values, "The carried values of the next round that differ."),
-    Key("collect", .expression, "A list of what to gather from the round's 'result'."),
+      "The values that each round passes to the next, by name: a first value, or {type, first}."),
+    Key("next", .values, "The carried values that change for the next round."),
+    Key("collect", .expression, "The list of items to collect from the round's 'result'."),
     Key(
       "every", .duration(atLeast: .milliseconds(1)),
-      "How long to wait before the next round; with 'carry' or 'collect' it may be left out."),
-    Key("factor", .number(1...100), "How much longer each time.", default: .int(1)),
-    Key("maxEvery", .duration(), "The longest time between two rounds."),
-    Key("jitter", .duration(), "How much longer or shorter, by chance."),
-    Key("timeout", .duration(atLeast: .milliseconds(1)), "How long before it fails as timedOut."),
+      "How long to wait before the next round; optional with 'carry' or 'collect'."),
+    Key("factor", .number(1...100), "How many times longer each further wait is.", default: .int(1)),
+    Key("maxEvery", .duration(), "The longest wait between two rounds."),
+    Key("jitter", .duration(), "How much longer or shorter a wait may be, at random."),
+    Key("timeout", .duration(atLeast: .milliseconds(1)), "How long the step may repeat before it fails as timedOut."),
     Key(
-      "maxRounds", .int(1...Int(Int32.max)), "How many rounds before it fails as timedOut; 1000 without 'every'."),
+      "maxRounds", .int(1...Int(Int32.max)),
+      "How many rounds may run before the step fails as timedOut; without 'every', 1000 if left out."),
   ])
 
   static let carried = KeySet([
     Key("type", .definition("type")),
-    Key("first", .any, "The value of the first round; absent if left out, for which the type ends in '?'."),
+    Key("first", .any, "The value in the first round; if left out, it is absent, and the type must end in '?'."),
   ])
 
   static let wait = KeySet([
-    Key("until", .expression, "The instant.", isKind: true),
+    Key("until", .expression, "The instant to wait for.", isKind: true),
     Key("event", .text(), "The event's name.", isKind: true),
-    Key("type", .definition("type"), "The type of 'event.data'; anything if left out.", with: ["event"]),
+    Key("type", .definition("type"), "The type of 'event.data'; any type if left out.", with: ["event"]),
     Key("match", .expression, "A condition on 'event'.", with: ["event"]),
-    Key("timeout", .duration(atLeast: .milliseconds(1)), "How long at most.", with: ["event"]),
+    Key("timeout", .duration(atLeast: .milliseconds(1)), "How long to wait at most.", with: ["event"]),
     Key("onTimeout", .definition("onTimeout"), with: ["event"]),
   ])
 
   static let approval = KeySet([
-    Key("prompt", .text(), "The question that the person is asked.", isRequired: true),
+    Key("prompt", .text(), "The question to the person.", isRequired: true),
     Key("by", .texts, "Who may decide; anyone if left out."),
     Key(
       "link", .bool, "Whether to show the address of the decision's page with the question.", default: .bool(false)),
-    Key("timeout", .duration(atLeast: .milliseconds(1)), "How long at most."),
+    Key("timeout", .duration(atLeast: .milliseconds(1)), "How long to wait at most."),
     Key("onTimeout", .definition("onTimeout")),
     .choice(
-      "onReject", Approval.OnReject.end, "Whether a no ends the run as rejected, or steps.ID.approved tells."),
+      "onReject", Approval.OnReject.end, "Whether a no ends the run as rejected, or only makes steps.ID.approved false."
+    ),
   ])
 }
 
@@ -327,11 +340,11 @@ let recipeDefinitionKeys = [
   Key("trigger", .keys(.trigger)),
   Key("ends", .either([.definition("end"), .list(of: .definition("end"))]), "How a run ended."),
   Key("end", .choice(of: EndedStatus.self), "How a run ended."),
-  Key("retry", .keys(.retry), "When and how often it is tried again if it fails."),
+  Key("retry", .keys(.retry), "When and how often a failed step is retried."),
   Key(
     "timeout", .either([.duration(atLeast: .milliseconds(1)), .keys(.timeout)]),
-    "How long it may take, with all its tries."),
-  .choice("onTimeout", OnTimeout.fail, "What happens when the time has run out."),
+    "How long a step may take, with all its attempts."),
+  .choice("onTimeout", OnTimeout.fail, "Whether the step fails or the run continues when the time has run out."),
   Key("step", .keys(.step)),
   Key(
     "caseOfSteps", .when("array", then: .list(of: .definition("step")), else: .keys(.caseOfSteps)),

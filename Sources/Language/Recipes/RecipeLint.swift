@@ -1,22 +1,23 @@
-// What could be simpler or safer in a recipe that checks. A hint is never an error: each says why, and what to do.
+// Finds improvements of valid recipes: simpler or safer ways to write them. A hint is never an error: each gives its
+// reason and a fix.
 //
-// 1. Names that are never read: inputs, names of `let`, `as` and `indexAs`, and the id of a `let`. Other ids are no such
-//    names, because records, tests and messages call a step by its id; but a step that only reads, and whose value
-//    is never read, is of no use.
+// 1. Names that are never read: inputs, names of `let`, `as` and `indexAs`, and the id of a `let`. Other ids don't
+//    count, because records, tests and messages use them too. But a step that only reads, and whose value is never
+//    read, is useless.
 // 2. Steps that are never reached, and conditions that are always or never true.
 // 3. Waits that may last for ever: a `repeat` or an event without a time-out.
-// 4. Plain writes inside a block that is tried again: what succeeded in the first try is done once more in the second.
-// 5. Schedules without a zone in the recipe, whose times change with the file around it.
-// 6. What is written more simply, or by its present name.
+// 4. Plain writes inside a block that is tried again: a second try repeats the writes that succeeded in the first.
+// 5. Schedules without a zone in the recipe, whose times depend on other files.
+// 6. Parts that have a simpler form, or a newer name.
 import ActionKit
 package import Basics
 import Expressions
 import YAMLReader
 
 extension Recipe {
-  /// What could be better in the recipe's own file, in the order of the text.
+  /// Possible improvements of the recipe's own file, in the order of the text.
   package var hints: [Diagnostic] {
-    // What was read once is read again; it has been checked.
+    // The text was read and checked before, so it can be read again.
     guard let document = try? YAMLReader.read(source) else { return [] }
     var linter = Linter(recipe: self, document: document)
     linter.lint()
@@ -30,7 +31,7 @@ private struct Linter {
   var hints: [Diagnostic] = []
   /// All that the recipe reads anywhere.
   private let read: [ValueReference]
-  /// The steps of which something is read, by their ids.
+  /// The ids of steps whose values are read.
   private let readSteps: Set<String>
   /// Whether all steps are read together.
   private let readsAllSteps: Bool
@@ -99,11 +100,11 @@ private struct Linter {
 
   // MARK: Steps
 
-  /// What there is around a block.
+  /// The context of a block.
   private struct Surroundings {
     /// The variables that are read after the block, where its names are seen.
     var after: Set<String> = []
-    /// Whether anything reads what the block gives, which is the object of its ids.
+    /// Whether anything reads the block's value, which is the object of its ids.
     var isGiven = false
     var isTriedAgain = false
   }
@@ -191,7 +192,7 @@ private struct Linter {
       case .block:
         inner = value["steps"]
         inside.isTriedAgain = around.isTriedAgain || step.isTriedAgain
-        // What repeats it may read any of its steps in 'result'.
+        // A 'repeat' around the block may read any of its steps in 'result'.
         inside.isGiven = gives(step, around) || step.repetition != nil
         if case .block(_, let outputs?) = step.kind {
           inside.after = Set(outputs.flatMap(\.template.references).map(\.name))
@@ -211,7 +212,7 @@ private struct Linter {
     return content?.map == nil ? content : content?["steps"]
   }
 
-  /// Whether anything reads what a step gives, as its own value or as a part of its block's.
+  /// Whether anything reads a step's value, alone or as a part of its block's.
   private func gives(_ step: Step, _ around: Surroundings) -> Bool {
     guard let id = step.id else { return false }
     return around.isGiven || readsAllSteps || readSteps.contains(id)
@@ -240,7 +241,7 @@ private struct Linter {
         : "the condition is never true, so the step never runs; take the step away, or mend the condition", at: key)
   }
 
-  /// Carried values on which the end depends, and that no round changes.
+  /// Carried values that no round changes, though `until` may depend on them.
   private mutating func lintMemory(_ step: Step, _ value: Value?) {
     guard let repetition = step.repetition else { return }
     let read = repetition.until.references.map(\.name)
@@ -310,7 +311,7 @@ private struct Linter {
 }
 
 extension [Step] {
-  /// What the steps read, with those inside them.
+  /// The values that the steps read, also in the steps inside them.
   fileprivate var references: [ValueReference] {
     flatMap { $0.ownReferences + $0.blocks.flatMap(\.block.steps.references) }
   }
@@ -328,7 +329,8 @@ extension Step {
     }
   }
 
-  /// How long its command may take, if only the action says so; nil if the recipe does, or there is no command.
+  /// The time limit of its command, if it comes from the action only; nil if the recipe sets one, or there is no
+  /// command.
   fileprivate var unsaidLimit: TimeSpan? {
     guard case .action(let call) = kind, call.action.takesEffect, timeout.total == nil, timeout.attempt == nil else {
       return nil
@@ -336,7 +338,7 @@ extension Step {
     return call.action.timeout
   }
 
-  /// The id of its action, if that does once more what it did when it is done again.
+  /// The id of its action, if repeating the action repeats its write.
   fileprivate var plainWrite: String? {
     guard case .action(let call) = kind, call.action.effect == .write, call.key == nil else { return nil }
     return call.action.id

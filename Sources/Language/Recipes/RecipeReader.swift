@@ -1,14 +1,14 @@
-// How a recipe is checked.
+// Checks a recipe.
 //
-// One pass reads the recipe in the order in which it runs, and each expression in the scope that the steps before it
-// made. Nothing stops the pass: every fault is said at once, and each once, for which five rules keep one fault from
-// being told again where it shows next:
+// One pass reads the recipe in the order of its run, and each expression in the scope that the earlier steps made.
+// Nothing stops the pass: all faults are reported, and each of them once. Five rules keep a fault from being reported
+// again where it shows next:
 //
-// 1. A misspelt key stands for the one that was probably meant (`Fields`), so that it is not missing as well.
-// 2. What is at fault has its type as far as that is known, else `dyn`, which can be read in any way.
-// 3. A name at fault is declared nevertheless, under every name that an expression would read in it (`Scope.excuse`).
+// 1. A misspelt key counts as the probable right one (`Fields`), so that this one isn't missing as well.
+// 2. A faulty part has its type if that is known, else `dyn`, which can be read in any way.
+// 3. A faulty name is declared nevertheless, under every name that an expression would read in it (`Scope.excuse`).
 // 4. Objects that a faulty condition names count as whole after it (`Scope.assume`): it may have asked for any field.
-// 5. The faults of a called recipe are told in its own file; the step that calls it gives `dyn`.
+// 5. The faults of a called recipe are reported in its own file; the step that calls it has the type `dyn`.
 
 package import ActionKit
 package import Basics
@@ -16,49 +16,49 @@ import Calendars
 import Expressions
 import YAMLReader
 
-/// What a recipe is checked against, beside itself.
+/// The environment of a recipe's check.
 package struct RecipeEnvironment: Sendable {
-  /// What is refused of the literals that a step of a file gives to an action on a connection.
+  /// Finds the literals of a step in a file that an action on a connection refuses.
   package typealias Refusals =
     @Sendable (_ action: ActionDescriptor, _ input: StepInput, _ connection: String, _ file: String) -> [Refusal]
 
   /// The actions there are.
   package var catalog: ActionCatalog
-  /// The plugin of each connection of `errand.yaml`; nil where there is no such file.
+  /// The plugin of each connection of `errand.yaml`; nil if there is no such file.
   package var connections: [String: String]?
   /// The limits of the connections of `errand.yaml` that have some.
   package var limits: [String: ConnectionLimits] = [:]
   /// The settings that each connection of `errand.yaml` has, if recipes are to be refused that need others.
   package var settings: [String: Set<String>]?
-  /// Told of the settings of a connection that a step needs and `errand.yaml` lacks.
+  /// Gets the settings of a connection that a step needs and `errand.yaml` doesn't have.
   package var onMissingSettings: @Sendable (_ connection: String, _ plugin: String, _ settings: [String]) -> Void = {
     _, _, _ in
   }
-  /// What an action refuses for certain of the literals that a step gives it on a connection; nil for nothing.
+  /// Finds the literals of a step that an action would certainly refuse; nil to skip this check.
   package var refusals: Refusals?
-  /// The zone of recipes that name none: that of errand.yaml, or of a run that continues.
+  /// The default zone of recipes: errand.yaml's, or the zone of a run that is resumed.
   package var zone: String?
   /// Reads a file that a recipe names, another recipe or a calendar, by a path relative to the working folder.
   package var read: @Sendable (_ path: String) throws(FileError) -> Source
-  /// Whether there is a folder at a path from that of errand.yaml; nil where there is no such file.
+  /// Whether there is a folder at a path, relative to errand.yaml's folder; nil if there is no such file.
   package var hasFolder: @Sendable (_ path: String) -> Bool? = { _ in nil }
-  /// Whether `errand.yaml` says where the agent is reached; true where there is no such file.
+  /// Whether `errand.yaml` has an address for the agent; true if there is no such file.
   package var hasServer = true
-  /// Whether `on` is passed over: a run that goes on has been started, and its files are only those of its steps.
+  /// Whether `on` is skipped: a resumed run has been started already, and needs only the files that its steps use.
   package var passesOverTriggers = false
-  /// The version of the language in which the recipe is read.
+  /// The version of the language that the recipe is read in.
   package var language = LanguageVersion.current
-  /// What a program has to offer to carry on a run of a recipe with some inputs; nil where the state is this program's
-  /// alone.
+  /// The requirements on a program that resumes a run of a recipe with some inputs; nil if only this program uses the
+  /// state.
   package var needs: (@Sendable (_ recipe: Recipe, _ inputs: Value) -> [String])?
-  /// Whether the recipe is read to be planned, so that its expressions may meet what is not known yet.
+  /// Whether the recipe is read for a plan, so that its expressions may meet unknown values.
   package var isForPlan = false
-  /// Who is told of what the check meets; nil for nobody.
+  /// Gets the facts that the check finds; nil for none.
   package var observer: CheckObserver?
-  /// Of a run that goes on: whether the step at a path of its records is over.
+  /// For a resumed run, whether the step at a path of its records is over.
   ///
-  /// What is over is not done again, so its faults, such as an action that is gone, are none: only the remaining steps
-  /// have to fit.
+  /// A step that is over isn't done again, so its faults, such as a removed action, don't count: only the remaining
+  /// steps must be valid.
   package var isOver: @Sendable (_ path: String) -> Bool = { _ in false }
 
   package init(
@@ -72,7 +72,7 @@ package struct RecipeEnvironment: Sendable {
   }
 }
 
-/// A recipe, if it has no error, and all that is to be said about it and the recipes it calls.
+/// A recipe, if it has no error, and all findings about it and the recipes it calls.
 package struct CheckedRecipe: Sendable {
   package let recipe: Recipe?
   package let diagnostics: [Diagnostic]
@@ -91,7 +91,7 @@ extension Recipe {
     return CheckedRecipe(recipe: recipe, diagnostics: diagnostics)
   }
 
-  /// The path of a file that a recipe or test names, from that of the file that names it.
+  /// Resolves the path of a file that a recipe or test names, against the path of the recipe or test.
   package static func path(_ path: String, besides file: String) -> String {
     RecipeCalls.resolve(path, besides: file)
   }
@@ -117,7 +117,7 @@ final class RecipeCalls {
     return (recipe, diagnostics + diagnosticsOfCalled)
   }
 
-  /// The recipe that a step calls, or nil with an error, here or where the other file has it.
+  /// The recipe that a step calls; nil after an error, which is reported here or in the other file.
   func recipe(at path: String, for value: Value, _ findings: Findings) -> Recipe? {
     let path = RecipeCalls.resolve(path, besides: findings.source.name)
     if let start = chain.firstIndex(of: path) {
@@ -149,14 +149,14 @@ final class RecipeCalls {
     return recipe
   }
 
-  /// The text of a path to another file in the folder of the one that it leads to.
+  /// The written form of a path to another file in the same folder.
   private func meant(by text: String, for path: String, _ other: String) -> String {
     let folder = text.lastIndex(of: "/").map { String(text[...$0]) } ?? ""
     return folder + (other.split(separator: "/").last ?? "")
   }
 
-  /// The type of what a recipe gives that is named like its file and stands beside the one being read; anything if
-  /// there is none, or it is faulty.
+  /// The type of the outputs of another recipe, whose file has its name and is in the folder of the one being read;
+  /// anything if there is none, or it is faulty.
   func outputs(of name: String, _ findings: Findings) -> ValueType {
     var environment = environment
     // Two recipes may follow each other.
@@ -191,7 +191,7 @@ final class RecipeCalls {
     return (faults.hasErrors ? nil : recipe, faults.list)
   }
 
-  /// A path beside the calling recipe, without `.` and `..` where they can be taken away.
+  /// A path relative to the calling recipe's folder, with `.` and `..` removed where possible.
   static func resolve(_ path: String, besides caller: String) -> String {
     guard !path.hasPrefix("/") else { return path }
     var parts = caller.split(separator: "/", omittingEmptySubsequences: false).dropLast()
@@ -244,7 +244,7 @@ struct RecipeReader {
     let first = firstScope(inputs)
     var scope = first
     let over = calls.isOutermost ? OverPaths(environment.isOver) : .none
-    // What has jobs instead was told so.
+    // With 'jobs', an error has already said that 'steps' belongs there.
     let hasJobs = fields.strays.contains { $0.name == "jobs" }
     let block = (hasJobs ? fields["steps"] : fields.require("steps", "what the recipe does")).map {
       steps.block($0, of: "'steps'", in: &scope, over: over)

@@ -1,6 +1,6 @@
 package import Basics
 
-/// What a test file says: a recipe, and cases that tell what happens to it and what has to come of that.
+/// A test file: a recipe, and cases with events and the expectations about them.
 package struct RecipeTestFile: Sendable {
   package var source: Source
   package var recipe: Recipe
@@ -10,9 +10,9 @@ package struct RecipeTestFile: Sendable {
 /// One case: an agent of its own, with a state and services of its own, on a clock that only the case moves.
 package struct RecipeTest: Sendable {
   package var name: String
-  /// Where its name stands.
+  /// The place of its name.
   package var location: Diagnostic.Location?
-  /// What the clock shows at first; nil for when the recording was begun, or a Monday.
+  /// The time of the clock at the start; nil for the start of the recording, or a Monday.
   package var start: Timestamp?
   /// The recording that answers in place of every service, by its path as it is read; nil for the sandboxes.
   package var replay: (path: String, location: Diagnostic.Location?)?
@@ -20,7 +20,7 @@ package struct RecipeTest: Sendable {
   package var secrets: [String: String]
   /// The files that are there before anything happens.
   package var files: [(path: String, bytes: [UInt8])]
-  /// What the sandboxes are told before anything happens.
+  /// The commands that the sandboxes get before anything happens.
   package var sandboxes: [SandboxCall]
   package var actions: [Action]
 
@@ -28,7 +28,7 @@ package struct RecipeTest: Sendable {
   package struct Action: Sendable {
     package var kind: Kind
     package var location: Diagnostic.Location?
-    /// What must hold afterwards.
+    /// The conditions that must hold afterwards.
     package var expectations: [Expectation]
   }
 
@@ -49,7 +49,7 @@ package struct RecipeTest: Sendable {
     }
   }
 
-  /// What happens.
+  /// The things that can happen in a case.
   package enum Kind: Sendable {
     /// Nothing: only the expectations are looked at.
     case nothing
@@ -77,7 +77,7 @@ package struct RecipeTest: Sendable {
     case sandboxes([SandboxCall])
   }
 
-  /// Something that a sandbox is told beside what its service takes: `/sandbox/COMMAND?PARAMETERS`.
+  /// A command for a sandbox, outside its service's own API: `/sandbox/COMMAND?PARAMETERS`.
   package struct SandboxCall: Sendable {
     package var plugin: String
     package var command: String
@@ -87,13 +87,14 @@ package struct RecipeTest: Sendable {
 
   /// Something that has to hold.
   package enum Expectation: Sendable {
-    /// What is at a path of what is found, such as `["outputs", "written"]`, with the bytes of the file that say so.
+    /// The value at a path of the results, such as `["outputs", "written"]`, with the range of the file that expects
+    /// it.
     case equals(path: [String], Value, Diagnostic.Location?, Range<Int>)
     /// A condition.
     case holds(RecipeExpression, Diagnostic.Location?)
   }
 
-  /// What the paths of expectations begin with.
+  /// The first names of the paths in expectations.
   package enum Subject: String, CaseIterable, Sendable {
     /// The status of the last run.
     case status
@@ -109,13 +110,13 @@ package struct RecipeTest: Sendable {
     case runs
     /// Every request that was sent, as `GET /catalog.json 200`.
     case requests
-    /// What became of every slot, as `2026-11-20T09:00:00Z started`.
+    /// The outcome of every slot, as `2026-11-20T09:00:00Z started`.
     case slots
   }
 }
 
 extension RecipeTypes {
-  /// What the conditions of a test see, in the order of an environment's values.
+  /// The variables in conditions of a test, in the order of an environment's values.
   ///
   /// - Parameter outputs: The type of the recipe's outputs.
   static func test(outputs: ValueType) -> [(name: String, type: ValueType)] {
@@ -134,7 +135,7 @@ extension RecipeTypes {
       .init("startedAt", .timestamp, summary: "When it was created."),
       .init("endedAt", .timestamp, isOptional: true, summary: "When it ended."),
       .init("wakeAt", .timestamp, isOptional: true, summary: "When it resumes."),
-      .init("reason", .string, isOptional: true, summary: "What it waits for, or why it is held."),
+      .init("reason", .string, isOptional: true, summary: "Why the run waits or is held."),
       .init("slot", .timestamp, isOptional: true, summary: "The due time of the schedule that started it."),
       .init("error", .object(error), isOptional: true, summary: "Why it failed."),
     ])
@@ -143,8 +144,8 @@ extension RecipeTypes {
     "step",
     fields: [
       .init("status", .string, summary: "The status."),
-      .init("attempts", .int, summary: "How often it was tried."),
-      .init("output", .dyn, isOptional: true, summary: "What it gave."),
+      .init("attempts", .int, summary: "How many attempts the step had."),
+      .init("output", .dyn, isOptional: true, summary: "The step's output."),
       .init("error", .object(error), isOptional: true, summary: "Why it failed."),
     ])
 

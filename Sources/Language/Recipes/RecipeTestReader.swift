@@ -14,15 +14,14 @@
 //               that: requests.exists(r, r.method == 'POST')
 //           - advance: 1d
 //
-// `start`, `inputs`, `secrets`, `files`, `sandboxes` and `replay` of a case count more than those of the file. Everything is
-// checked before anything runs, as recipes are: keys, inputs, the names of steps and outputs, and the types of
-// conditions.
+// `start`, `inputs`, `secrets`, `files`, `sandboxes` and `replay` of a case override the file's. Everything is checked
+// before anything runs, as for recipes: keys, inputs, the names of steps and outputs, and the types of conditions.
 import ActionKit
 package import Basics
 import YAMLReader
 
 extension RecipeTestFile {
-  /// Whether a file is a test by its name, so that it is no recipe where it stands among them.
+  /// Whether a file's name is a test's, so that it isn't taken for a recipe in the same folder.
   package static func isName(_ path: String) -> Bool { path.hasSuffix(".test.yaml") || path.hasSuffix(".test.yml") }
 
   /// Reads and checks a test file and the recipe that it names.
@@ -52,7 +51,7 @@ extension RecipeTestFile {
     return (RecipeTestFile(source: source, recipe: recipe, cases: cases), faults)
   }
 
-  /// Tells the observer of the conditions of a test whose recipe has faults, which are not checked.
+  /// Passes a test's conditions to the observer if the recipe has faults, so that they aren't checked.
   private static func observeConditions(of root: Value, _ unsaid: Findings) {
     let compiler = ExpressionCompiler(findings: unsaid)
     var scope = Scope()
@@ -172,7 +171,7 @@ struct RecipeTestReader {
     return bytes(fields)
   }
 
-  /// What a file holds, as the test says; nil if it says nothing, or nothing that can be.
+  /// The bytes of a file that the test writes; nil if they aren't given, or not valid.
   private func bytes(_ fields: Fields) -> [UInt8]? {
     if let member = fields.member("base64"), fields["text"] != nil {
       findings.error("'base64' isn't allowed beside 'text'; a file holds one of them", at: member.key)
@@ -191,10 +190,10 @@ struct RecipeTestReader {
     return nil
   }
 
-  // MARK: What happens
+  // MARK: Actions
 
   private static let words = KeySet.happening.kinds
-  /// Those that need nothing more said.
+  /// The words that need no value.
   static let bare = ["run", "serve", "stop", "restart", "approve", "reject", "cancel", "trigger"]
 
   private func action(_ value: Value, inputs: [Value]) -> RecipeTest.Action? {
@@ -379,7 +378,7 @@ struct RecipeTestReader {
     ]
   }
 
-  // MARK: What has to hold
+  // MARK: Expectations
 
   private func expectations(_ value: Value) -> [RecipeTest.Expectation] {
     guard let fields = Fields(value, of: "'expect'", .expectation, findings) else { return [] }
@@ -434,9 +433,9 @@ struct RecipeTestReader {
   }
 
   private static let ends = EndedStatus.allCases.map(\.rawValue)
-  /// How a run may stand.
+  /// The possible states of a run.
   static let states = ["queued", "running", "waiting", "paused", "uncertain"] + ends
-  /// How a step may stand.
+  /// The possible states of a step.
   static let stepStates = ["absent", "pending", "queued", "running", "retrying", "waiting", "uncertain"] + ends
 
   private func word(_ value: Value, of what: String, among words: [String]) -> String? {

@@ -2,24 +2,24 @@ import ActionKit
 package import Basics
 import Expressions
 
-/// The types that every recipe has, beside those of its inputs and its steps.
+/// The types that every recipe has, beside the types of its inputs and steps.
 package enum RecipeTypes {
-  /// What `error` is in handlers and in `retry.if`: the one error shape.
+  /// The type of `error` in handlers and in `retry.if`: the one error shape.
   package static let error = ObjectType(
     "error",
     fields: [
-      .init("kind", .choice(ErrorKind.allCases.map(\.rawValue)), summary: "What went wrong, as a word."),
-      .init("message", .string, summary: "What went wrong, as a sentence."),
-      .init("detail", .string, isOptional: true, summary: "What the service said beyond that."),
+      .init("kind", .choice(ErrorKind.allCases.map(\.rawValue)), summary: "The kind of the error."),
+      .init("message", .string, summary: "The error's message, a sentence."),
+      .init("detail", .string, isOptional: true, summary: "Further details from the service."),
       .init("status", .int, isOptional: true, summary: "The HTTP status, if there was one."),
       .init("step", .string, isOptional: true, summary: "The step that failed."),
-      .init("attempt", .int, isOptional: true, summary: "Which try it was, from 1."),
-      .init("retryable", .bool, summary: "Whether trying again may help."),
-      .init("retryAfter", .duration, isOptional: true, summary: "How long the service asks to be left alone."),
-      .init("effect", .choice(["none", "done", "unknown"]), summary: "What happened outside."),
+      .init("attempt", .int, isOptional: true, summary: "The number of the attempt, from 1."),
+      .init("retryable", .bool, summary: "Whether a retry may help."),
+      .init("retryAfter", .duration, isOptional: true, summary: "How long the service asks the caller to wait."),
+      .init("effect", .choice(["none", "done", "unknown"]), summary: "Whether the step had its effect outside."),
     ])
 
-  /// What `run` is.
+  /// The type of `run`.
   package static let run = ObjectType(
     "run",
     fields: [
@@ -27,27 +27,27 @@ package enum RecipeTypes {
       .init("recipe", .string, summary: "The recipe's name."),
       .init("startedAt", .timestamp, summary: "When the run was created."),
       .init("slot", .timestamp, isOptional: true, summary: "The due time of the schedule that started it."),
-      .init("attempt", .int, summary: "Which run of this recipe for the same slot it is, from 1."),
+      .init("attempt", .int, summary: "The number of the run among this recipe's runs for the same slot, from 1."),
       .init(
         "url", .string, isOptional: true, summary: "The address of its page; absent without 'server' in errand.yaml."),
     ])
 
-  /// What `run` is before the run is accepted: it has no address yet.
+  /// The type of `run` before the run is accepted: it has no address yet.
   package static let startingRun = ObjectType(run.name, fields: run.fields.filter { $0.name != "url" })
 
-  /// What an approval gives: without `by` and `at` if it may go on undecided.
+  /// The type of an approval: `by` and `at` are optional if it may continue undecided.
   static func approval(mayTimeOut: Bool) -> ObjectType {
     ObjectType(
       "approval",
       fields: [
         .init("approved", .bool, summary: "Whether it was approved."),
-        .init("by", .string, isOptional: mayTimeOut, summary: "Who decided."),
-        .init("at", .timestamp, isOptional: mayTimeOut, summary: "When."),
-        .init("comment", .string, isOptional: true, summary: "What they said about it."),
+        .init("by", .string, isOptional: mayTimeOut, summary: "The person who decided."),
+        .init("at", .timestamp, isOptional: mayTimeOut, summary: "When the person decided."),
+        .init("comment", .string, isOptional: true, summary: "The person's comment."),
       ])
   }
 
-  /// What one item of a loop with `onItemError: continue` gives.
+  /// The type of one item's outcome in a loop with `onItemError: continue`.
   static func outcome(of output: ValueType) -> ObjectType {
     ObjectType(
       "outcome",
@@ -64,7 +64,7 @@ extension ValueType {
   /// The type of a value that may not be there.
   var asOptional: ValueType { if case .optional = self { self } else { .optional(self) } }
 
-  /// The first place at which the type differs from another, for types that messages show alike.
+  /// The first place where the type differs from another, for types that messages show alike.
   func difference(from other: ValueType, at path: String) -> (path: String, one: ValueType, other: ValueType)? {
     switch (self, other) {
     case (.list(let one), .list(let other)), (.map(_, let one), .map(_, let other)),

@@ -1,21 +1,21 @@
 import Basics
 import Expressions
 
-/// A place where a recipe reads a value: a variable, and the names that follow it as far as they are constant.
+/// A place where a recipe reads a value: a variable, and the constant part of the path after it.
 package struct ValueReference: Hashable, Sendable {
   package var name: String
   package var path: [String]
 }
 
 extension RecipeExpression {
-  /// What it reads, in the order of the text.
+  /// The values that it reads, in the order of the text.
   package var references: [ValueReference] {
     program.referencedPaths.map { ValueReference(name: $0.name, path: $0.path) }
   }
 }
 
 extension ValueTemplate {
-  /// What the expressions in it read, in the order of the text.
+  /// The values that its expressions read, in the order of the text.
   package var references: [ValueReference] {
     switch self {
     case .literal: []
@@ -35,7 +35,7 @@ extension Repetition {
 }
 
 extension Step {
-  /// What its own expressions read, without those of the steps inside it.
+  /// The values that its own expressions read; steps inside it don't count.
   package var ownReferences: [ValueReference] {
     var found = condition?.references ?? []
     found += loop?.items.references ?? []
@@ -58,12 +58,12 @@ extension Step {
     case .call(let call): found += call.inputs.references
     case .failure(let message): found += message.references
     }
-    // What `error` is comes from the step itself.
+    // The step itself sets `error`.
     found += onError?.value?.template.references.filter { $0.name != "error" } ?? []
     return found
   }
 
-  /// The blocks inside it, each with what it is and where its steps stand in the paths of records.
+  /// The blocks inside it, each with its role and the prefix of its steps' paths in records.
   package var blocks: [(role: BlockRole, prefix: String, block: Block)] {
     var found: [(BlockRole, String, Block)] = []
     switch kind {
@@ -76,7 +76,7 @@ extension Step {
     return found
   }
 
-  /// What a block inside a step is.
+  /// The role of a block inside a step.
   package enum BlockRole: Sendable, Equatable {
     case block, branch(String), handler
     /// One of several cases, by its name.

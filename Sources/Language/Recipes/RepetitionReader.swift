@@ -4,15 +4,15 @@ import Expressions
 
 /// Reads `repeat`: `{until, carry, next, collect, every, factor, maxEvery, jitter, timeout, maxRounds}`.
 ///
-/// It is read in two parts, because the step stands between them: the step sees the carried names, and the rest sees
-/// `result`, which the step gives.
+/// The mapping is read in two parts, before and after the step's own keys: the step sees the carried names, and the
+/// rest sees `result`, which is the step's value.
 struct RepetitionReader {
   let findings: Findings
   let compiler: ExpressionCompiler
 
-  // MARK: What is carried
+  // MARK: Carried values
 
-  /// Reads `carry`, and declares its names; the first values see what the step sees without it.
+  /// Reads `carry`, and declares its names; the first values see the step's scope without these names.
   func carried(in value: Value, scope: inout Scope) -> [CarriedValue] {
     guard let carry = value["carry"] else { return [] }
     guard let map = carry.map, !map.isEmpty else {
@@ -80,12 +80,12 @@ struct RepetitionReader {
       _ = compiler.template(first, of: "'first'", in: scope)
       return nil
     }
-    // A first value at fault is one error; the type is known all the same.
+    // A faulty first value is one error; the type is known nevertheless.
     let template = template(first, name, type, isOptional: isOptional, as: "carry", in: scope)
     return CarriedValue(name: name, first: template ?? .absent(type), isOptional: isOptional, type: type)
   }
 
-  /// Whether a value says a type, so that a mapping that has it as its `type` is meant as a declaration.
+  /// Whether a value is a type; a mapping with such a `type` is read as a declaration.
   private func isType(_ value: Value?) -> Bool {
     guard var value else { return false }
     if let text = value.string?.trimmed, text.hasSuffix("?") {
@@ -96,7 +96,7 @@ struct RepetitionReader {
     return !findings.forgiveErrors(after: count) && type != nil
   }
 
-  /// A carried value whose type is that of its first value.
+  /// A carried value that has the type of its first value.
   private func inferred(_ name: String, _ value: Value, in scope: Scope) -> CarriedValue? {
     let (template, type) = compiler.typed(value, of: "'\(name)'", in: scope)
     guard let template else { return nil }
@@ -153,7 +153,7 @@ struct RepetitionReader {
     var constant = template.constant
     if isOptional, case .optional(let held)? = constant?.content { constant = held }
     if let constant, !constant.isAbsence {
-      // A constant that fits is right also where its type alone doesn't tell, as with a choice.
+      // A constant may fit even if its type alone doesn't show it, as with a choice.
       guard let faults = faults(of: constant.placed(at: value.place), name, schema, as: key) else {
         return template
       }
@@ -185,7 +185,7 @@ struct RepetitionReader {
     return nil
   }
 
-  /// What is wrong with a value that is known; nil if it fits.
+  /// The faults of a known value; nil if it fits.
   private func faults(of value: Value, _ name: String, _ schema: ObjectSchema, as key: String) -> [Fault]? {
     let faults = schema.check(.object([name: value]), as: key, spelling: findings.spelling)
     return faults.contains { $0.severity == .error } ? faults : nil
@@ -203,7 +203,7 @@ struct RepetitionReader {
   /// - Parameters:
   ///   - output: The type of `result`.
   ///   - scope: With the carried names.
-  /// - Returns: What is repeated, if it is without fault, and the type of the step's value.
+  /// - Returns: The repetition, if it has no fault, and the type of the step's value.
   func repetition(
     _ value: Value, _ carried: [CarriedValue], output: ValueType, scope: Scope
   ) -> (repetition: Repetition?, type: ValueType) {
@@ -318,7 +318,7 @@ struct RepetitionReader {
     }
     guard let expression = compiler.expression(value, of: "'collect'", in: scope) else { return (nil, .dyn) }
     let type = expression.program.type
-    // What YAML reads as a number has no text of its own.
+    // A value that YAML reads as a number has no text of its own.
     let text = expression.text
     let fault: MessageText
     switch type {
@@ -341,7 +341,7 @@ struct RepetitionReader {
 }
 
 extension ValueTemplate {
-  /// What stands for a carried value that isn't there.
+  /// The template of an absent carried value.
   fileprivate static func absent(_ type: FieldType) -> ValueTemplate {
     .literal(Value(.optional(nil)), .optional(type.inputType))
   }
@@ -358,7 +358,7 @@ extension ValueTemplate {
 }
 
 extension ValueType {
-  /// The type as a declaration says it; nil for what no declaration can say.
+  /// The type as a declaration; nil if no declaration can express it.
   fileprivate var declared: FieldType? {
     switch self {
     case .bool: return .bool
@@ -385,7 +385,7 @@ extension ValueType {
 }
 
 extension String {
-  /// Whether the text begins with one of some names and goes on like an expression.
+  /// Whether the text begins with one of some names, followed by a selector or an operator.
   fileprivate func mentions(_ names: [String]) -> Bool {
     let name = prefix { $0.isASCII && ($0.isLetter || $0.isNumber) }
     let rest = dropFirst(name.count).drop { $0 == " " }
@@ -394,7 +394,7 @@ extension String {
 }
 
 extension Value {
-  /// Whether it stands for what isn't there, or holds what may not be.
+  /// Whether it is null or an optional.
   fileprivate var isAbsence: Bool {
     switch content {
     case .null, .optional: true

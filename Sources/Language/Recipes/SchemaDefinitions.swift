@@ -1,4 +1,4 @@
-// What the schemas say that is no key: the forms of texts and values that several keys share.
+// Definitions of the schemas that aren't keys: the forms of texts and values that several keys share.
 
 let sharedDefinitions = #"""
   {
@@ -29,7 +29,7 @@ let recipeDefinitions = #"""
     "template": {"type": "string", "pattern": "\\$\\{\\{", "description": "An expression, as ${{ … }}."},
     "values": {
       "type": "object", "propertyNames": {"$ref": "#/definitions/name"},
-      "description": "Names for values, which may be or hold expressions."
+      "description": "Values by name; a value may be an expression or contain expressions."
     },
     "steps": {
       "type": "array", "minItems": 1, "items": {"$ref": "#/definitions/step"},
@@ -56,7 +56,7 @@ let recipeDefinitions = #"""
 let testDefinitions = #"""
   {
     "parameters": {
-      "description": "What goes with a command, or a list of that for as many calls.",
+      "description": "The parameters of a command, or a list with the parameters of several calls.",
       "anyOf": [
         {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}},
         {"type": "array", "items": {"$ref": "#/definitions/parameters"}}

@@ -1,7 +1,7 @@
 import Basics
 import Expressions
 
-/// The names that are visible at one place of a recipe, and what is known of them there.
+/// The names that are visible at one place of a recipe, with their types and other facts.
 ///
 /// A scope is a value: a block works on a copy, so what it declares ends with it. Names are slots in the order of their
 /// declaration, and an environment of values at run time is laid out the same way.
@@ -16,12 +16,12 @@ struct Scope {
   /// - Parameter mayMeetUnknowns: Whether values may be unknown, as in a plan.
   init(mayMeetUnknowns: Bool = false) { expressions = ExpressionScope(mayMeetUnknowns: mayMeetUnknowns) }
 
-  /// Declares a name that the language gives, or one that was checked already; it hides one of the same name.
+  /// Declares a name of the language, or one that was checked already; it hides another of the same name.
   mutating func declare(_ name: String, _ type: ValueType) {
     expressions.shadow(name, type)
   }
 
-  /// Declares a name that is checked elsewhere, with where it is declared.
+  /// Declares a name that is checked elsewhere, with the place of its declaration.
   mutating func declare(_ name: String, _ type: ValueType, from place: Value) {
     declared.insert(place, for: name)
     declare(name, type)
@@ -33,7 +33,7 @@ struct Scope {
       let note = Diagnostic.Note("'\(name)' is declared here", at: findings.location(of: first))
       findings.error(
         "'\(name)' is declared already; shadowing is not allowed, choose another name", at: place, notes: [note])
-      // Whichever of the two is meant later, its use is no second error.
+      // The use of either isn't another error.
       return expressions.declare(name, .dyn)
     }
     declared.insert(place, for: name)
@@ -41,18 +41,18 @@ struct Scope {
     findings.declared(.variable, name, type, at: place)
   }
 
-  /// Makes known what expressions may call a thing whose name is at fault, so that its uses are no further errors.
+  /// Declares the names that expressions may use for a thing with a faulty name, so that its uses aren't errors too.
   mutating func excuse(_ name: Value) {
     for part in Names.parts(of: name.plainText) { expressions.declare(part, .dyn) }
   }
 
-  /// Where a name is declared that a person chose.
+  /// The place that declares a name, if a person chose it.
   func place(of name: String) -> Value? { declared[name] }
 
   /// Whether a name is visible.
   func has(_ name: String) -> Bool { expressions.type(of: name) != nil }
 
-  /// Declares `steps` anew, with one step more.
+  /// Adds a step to `steps`.
   mutating func add(step: ObjectType.Field) {
     steps = steps.adding(step)
     declareSteps()
@@ -62,14 +62,14 @@ struct Scope {
     expressions.declare("steps", .object(steps))
   }
 
-  /// Takes a step back that has an id and no value.
+  /// Removes a step that has an id but no value.
   mutating func withdraw(step id: String, _ why: String) {
     steps = steps.removing(id)
     declareSteps()
     explainAbsence(ofStep: id, why)
   }
 
-  /// Adds what a second step has to the step of the same id, if that is visible.
+  /// Adds the fields of a second step to the visible step with the same id.
   mutating func merge(step second: ObjectType.Field) {
     var merged = second
     if let first = steps[second.name] {
@@ -82,8 +82,8 @@ struct Scope {
     add(step: merged)
   }
 
-  /// The scope of what runs when the steps are over, however far they came: what was declared since the first names may
-  /// be absent.
+  /// The scope of handlers that run after the steps, even if not all of them ran: names and steps declared since
+  /// `first` are optional.
   func afterwards(from first: Scope) -> Scope {
     var scope = first
     scope.declared = declared
@@ -96,31 +96,32 @@ struct Scope {
     return scope
   }
 
-  /// Has messages say why a step is not there.
+  /// Makes messages explain why a step isn't visible.
   mutating func explainAbsence(ofStep id: String, _ why: String) {
     expressions.explainAbsence(of: id, in: "steps", why)
   }
 
-  /// Has messages say why a variable is not there.
+  /// Makes messages explain why a variable isn't visible.
   mutating func explainAbsence(ofVariable name: String, _ why: String) {
     expressions.explainAbsence(ofVariable: name, why)
   }
 
-  /// Has messages say where the data of an event is.
+  /// Makes messages explain where the data of an event is.
   mutating func explainEvents() {
     expressions.explainAbsence(of: "*", in: "event", "what came with it is its data; write `event.data.*`")
   }
 
-  /// Has messages say of the steps of a block where they are.
+  /// Makes messages explain where the steps of a block are.
   mutating func hide(stepsOf block: Block, inside what: String) {
     for step in block.type.fields where steps[step.name] == nil {
       explainAbsence(ofStep: step.name, "it is inside \(what), and not visible outside")
     }
   }
 
-  /// Takes it for known from here on that a condition holds, or does not.
+  /// Assumes from here on that a condition holds, or doesn't.
   ///
-  /// A condition that is at fault may have asked for any field of what it names, so none of these counts as absent.
+  /// A faulty condition may have asked for any field of the objects that it names, so all of these fields count as
+  /// present.
   mutating func assume(_ condition: RecipeExpression?, is truth: Bool, readFrom value: Value) {
     if let condition {
       expressions.assume(condition.program, is: truth)
@@ -129,7 +130,7 @@ struct Scope {
     }
   }
 
-  /// Takes it for known that a condition on one name holds of a step: what `until` says of `result`.
+  /// Assumes that a condition on one name holds for a step: the condition of `until` on `result`.
   mutating func assume(_ condition: RecipeExpression?, of name: String, holdsFor step: String) {
     guard let condition else { return expressions.presumePresence(in: [step]) }
     expressions.assume(condition.program, of: name, holdsFor: "steps", [step])

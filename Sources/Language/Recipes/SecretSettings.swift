@@ -1,14 +1,14 @@
 import ActionKit
 package import Basics
 
-/// What `errand.yaml` says under `secrets`: where the values come from that recipes and connections know by name.
+/// The settings under `secrets` in `errand.yaml`: the sources of the secrets that recipes and connections name.
 package struct SecretSettings: Sendable, Equatable {
   /// A program that prints one secret.
   package struct Command: Sendable, Equatable {
-    /// The program's name, and what follows it; no shell reads them.
+    /// The program's name and its arguments, which no shell reads.
     package var words: [String]
     package var timeout: TimeSpan
-    /// How old what it printed may become; nil for as old as the program.
+    /// How long a printed secret is valid; nil for as long as this program runs.
     package var renew: TimeSpan?
 
     package init(_ words: [String], timeout: TimeSpan = .seconds(30), renew: TimeSpan? = nil) {

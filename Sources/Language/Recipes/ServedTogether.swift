@@ -1,6 +1,6 @@
 package import Basics
 
-// What can only be told of recipes that are served together.
+// Faults of recipes that show only if they are served together.
 
 extension Recipe {
   /// The fault of a recipe whose name another file has already.
@@ -11,12 +11,12 @@ extension Recipe {
       notes: [Diagnostic.Note("it is taken here", at: Diagnostic.Location(other, 0..<0))])
   }
 
-  /// The paths at which its webhooks take deliveries.
+  /// The paths of its webhooks.
   package var webhookPaths: [String] { triggers.compactMap { $0.webhook?.path } }
 
-  /// The faults of its webhooks whose paths those of other files have already.
+  /// The faults of webhooks whose paths another file has already.
   ///
-  /// - Parameter owner: Whose a path is, in words; nil if it is free.
+  /// - Parameter owner: The owner of a path, in words; nil if the path is free.
   package func pathsAreTaken(_ owner: (String) -> String?) -> [Diagnostic] {
     triggers.compactMap { trigger in
       guard let path = trigger.webhook?.path, let other = owner(path) else { return nil }
@@ -26,7 +26,7 @@ extension Recipe {
     }
   }
 
-  /// Warnings of the entries of `on:` that follow recipes of which there is none.
+  /// Warnings of entries of `on:` that follow recipes that don't exist.
   package func entriesAfterNone(of names: [String]) -> [Diagnostic] {
     triggers.compactMap { trigger in
       guard case .afterRecipe(let name, status: _, outputs: _) = trigger.kind,
@@ -40,7 +40,7 @@ extension Recipe {
 }
 
 extension Trigger {
-  /// What is said of an entry that follows a recipe of which there is none.
+  /// The message about an entry that follows a recipe that doesn't exist.
   package static func followsNone(_ name: String, of names: [String]) -> String {
     let guess = name.nearest(among: names).map { "did you mean '\($0)'?" }
     return

@@ -1,7 +1,7 @@
 import ActionKit
 import Basics
 
-/// Where an agent is reached over the network: `server` in `errand.yaml`.
+/// The settings of an agent's server: `server` in `errand.yaml`.
 package struct ServerSettings: Sendable, Equatable {
   /// An address with a port.
   package struct Address: Sendable, Equatable {
@@ -40,7 +40,7 @@ package struct ServerSettings: Sendable, Equatable {
   }
 
   package var listen: [Address] = []
-  /// The URL under which a proxy passes requests on, without a slash at its end.
+  /// The public URL of a proxy, which forwards requests, without a slash at its end.
   package var publicURL: String?
   /// Whether other machines may connect.
   package var allowsRemote = false
@@ -48,8 +48,8 @@ package struct ServerSettings: Sendable, Equatable {
 
   package init() {}
 
-  /// The URL under which requests reach the agent, without a slash at its end; nil if there is none, or if its port is
-  /// known only while it runs.
+  /// The URL of the agent, without a slash at its end; nil if there is none, or if its port is known only while it
+  /// runs.
   package var base: String? { publicURL ?? listen.first { $0.port != 0 }.map { "http://\($0.text)" } }
 
   /// Why these may not be served; nil if they may.

@@ -1,20 +1,19 @@
-// What `shape` says about the open fields of an action's output.
+// Applies `shape` to the open fields of an action's output.
 //
-// A field is open where its type is `dyn`, or a list or map that holds it. The shape gives such a field a type, written
-// as for inputs; what it doesn't name inside an open field is left out of the value. Fields that the action types keep
-// their types and values, also beside an open field in the same object.
+// A field is open if its type is `dyn`, or a list or map that holds it. The shape gives such a field a type, written as
+// for inputs; fields inside an open field that the shape doesn't name are left out of the value. Fields that the action
+// types keep their types and values, also beside an open field in the same object.
 //
-// A value is read as an input is: texts become instants, lengths of time and octets, 3 fits a double and 3.0 an int. A
-// text is never read as a number. Null and a missing field are the same: absent where the type ends in `?`, else a
-// misfit.
+// A value is read as an input is: texts become instants, durations and octets, 3 fits a double and 3.0 an int. A text
+// is never read as a number. Null and a missing field are the same: absent if the type ends in `?`, else a misfit.
 import ActionKit
 package import Basics
 
 /// The types that a recipe gives the open fields of an action's output.
 package struct Shape: Sendable {
-  /// What to read where.
+  /// The types to apply, arranged like the output.
   fileprivate indirect enum Part: Sendable {
-    /// An open value, all of which is of the type.
+    /// An open value, which has the type as a whole.
     case open(FieldType)
     /// Each element of a list, or each value of a map.
     case each(Part)
@@ -33,14 +32,14 @@ package struct Shape: Sendable {
 
   /// An output that doesn't fit.
   package struct Misfits: Error, Sendable {
-    /// Up to ten sentences without full stop, each with a path, what is there and what is wanted.
+    /// Up to ten sentences without a full stop, each with a path, the value found and the type expected.
     package var list: [String]
     /// How many there are.
     package var count: Int
 
     package var message: String { message(of: "the output") }
 
-    /// - Parameter output: What doesn't fit, as the subject of the sentence.
+    /// - Parameter output: The subject of the sentence: the output that doesn't fit.
     package func message(of output: String) -> String {
       let rest = count - list.count
       return "\(output) doesn't fit 'shape': " + list.joined(separator: "; ") + (rest > 0 ? "; and \(rest) more" : "")
@@ -156,7 +155,7 @@ private struct Fitting {
 
   /// The beginning of a value as a message shows it.
   private func excerpt(_ value: Value) -> String {
-    // What is beyond the limit is only counted.
+    // Misfits beyond the limit are only counted.
     if misfits.list.count >= Fitting.most { return "" }
     return switch value.content {
     case .list(let items): "a list of \(items.count)"
@@ -167,7 +166,7 @@ private struct Fitting {
 }
 
 extension String {
-  /// The path of a member of what this path names.
+  /// The path of a member of the value at this path.
   fileprivate func member(_ key: Value) -> String {
     let name = key.plainText
     if !Names.isWellFormed(name) { return "\(self)[\(JSON.quoted(name))]" }
@@ -183,7 +182,7 @@ struct ShapeReader {
   /// The action's id, for messages.
   let action: String
 
-  /// The shape if it is without fault, and the output's type, in which what is at fault is `dyn`.
+  /// The shape, if it has no fault, and the output's type, with `dyn` for faulty parts.
   func read(_ value: Value, output: ValueType) -> (shape: Shape?, type: ValueType) {
     guard value.map?.isEmpty == false else {
       findings.error(
@@ -205,7 +204,7 @@ struct ShapeReader {
   private func part(_ type: FieldType, of output: ValueType, _ value: Value, _ path: String) -> (Shape.Part, ValueType)
   {
     func fault(_ message: MessageText) -> (Shape.Part, ValueType) {
-      // A type at fault is one error.
+      // A faulty type is one error.
       if !findings.hasError(at: value) { findings.error(message, at: value) }
       return (.open(.dyn), .dyn)
     }
@@ -259,7 +258,7 @@ struct ShapeReader {
               : "its open fields are \(names.joined(separator: ", "))")
         findings.error(
           "the output of '\(action)' has no '\(outer.isEmpty ? field.name : path)'; \(advice)", at: place?.key ?? value)
-        // What reads it is no second error.
+        // Expressions that read it aren't a second error.
         let meant = [field.name, guess ?? String(parts[0])].filter {
           schema.field(named: $0) == nil || $0 == field.name
         }

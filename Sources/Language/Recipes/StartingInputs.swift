@@ -2,25 +2,25 @@ import ActionKit
 package import Basics
 import Expressions
 
-// The inputs of an entry of `on:` that are computed. They are so once, when the slot is decided, and are kept with the slot
-// while its start waits and then with the run: nothing is computed again. They may read
+// The computed inputs of an entry of `on:`. They are computed once, when the slot is decided. They are kept with the
+// slot while its start waits, and then with the run: nothing is computed again. They may read
 //
 //   now         the instant of the decision
-//   run         what the run's steps will see as `run`; `run.slot` is there for entries that are due at times, and
+//   run         as the run's steps will see it; `run.slot` is there for entries that are due at times, and
 //               `run.startedAt` is the instant of the decision
-//   event       what started it (`EventForm`)
-//   events      of an entry with `batch`, the list of them, in the place of `event`
+//   event       the cause of the start (`EventForm`)
+//   events      the list of events, for an entry with `batch`, in the place of `event`
 //
-// and no secrets: what a run is created with is kept. An input that is a secret is given by name, as everywhere.
+// and no secrets, because a run's inputs are kept. An input that is a secret is given by name, as everywhere.
 
-/// A run about to be created, as far as its inputs may depend on it.
+/// The facts about a run before its creation that its inputs may depend on.
 package struct StartingRun: Sendable {
   package var id: String
   package var recipe: String
   package var at: Timestamp
-  /// What was due.
+  /// The due time of the slot.
   package var slot: Timestamp?
-  /// What started it, as `event` or `events`.
+  /// The value of `event` or `events`.
   package var event: Value?
 
   package init(id: String, recipe: String, at: Timestamp, slot: Timestamp? = nil, event: Value? = nil) {
@@ -43,12 +43,12 @@ package struct StartingRun: Sendable {
   }
 }
 
-/// The inputs that the runs of one entry are created with, some of which may be computed.
+/// The inputs for new runs of one entry; some may be computed.
 package struct StartingInputs: Sendable {
   private let inputs: [Recipe.Input]
   private let given: [(name: String, input: GivenInput)]
   private let recipe: String
-  /// The inputs that are computed from what starts a run.
+  /// The inputs that are computed from `event` or `events`.
   package let namesReadingEvent: [String]
   /// Whether any is computed.
   package let isComputed: Bool
@@ -74,12 +74,12 @@ package struct StartingInputs: Sendable {
     readsRun = computed.contains { $0.reads.contains("run") }
   }
 
-  /// Whether what starts a run must be known.
+  /// Whether `event` or `events` must be known.
   package var readsEvent: Bool { !namesReadingEvent.isEmpty }
 
   /// The inputs of a run, or why it can't be created.
   ///
-  /// - Parameter known: Those that were decided before, or that a person gives, in the place of the entry's.
+  /// - Parameter known: Inputs that were decided before, or that a person gives; they override the entry's.
   package func values(
     for run: StartingRun, known: [(name: String, input: GivenInput)] = []
   ) -> Result<ValueMap, Diagnostics> {
@@ -106,14 +106,14 @@ package struct StartingInputs: Sendable {
     return Recipe.inputs(inputs, from: values, of: recipe)
   }
 
-  /// What is wrong with inputs that a person gives, by their names; what they leave out is not missed.
+  /// The faults of inputs that a person gives, by name; missing inputs aren't faults.
   package func faults(of given: [(name: String, input: GivenInput)]) -> [(name: String, fault: Diagnostic)] {
     Recipe.Input.read(given, for: inputs, of: "recipe '\(recipe)'") { _ in "" }.faults.filter {
       !$0.fault.message.isEmpty
     }
   }
 
-  /// Those of a run's inputs that have to be kept while its start waits: what was computed, and what a person gave.
+  /// The inputs of a run to keep while its start waits: those computed, and those a person gave.
   package func lasting(_ values: ValueMap, given names: [String] = []) -> ValueMap {
     var kept = ValueMap()
     for (name, input) in given {
@@ -123,12 +123,12 @@ package struct StartingInputs: Sendable {
     return kept
   }
 
-  /// What was kept, as it is given again.
+  /// The kept inputs, in the form for `values`.
   package func given(_ kept: ValueMap) -> [(name: String, input: GivenInput)] {
     let source = Source(name: "inputs", text: "")
     return kept.members.compactMap { member in
       guard let name = member.name, let input = inputs.first(where: { $0.name.hasSameScalars(as: name) }) else {
-        // The recipe was edited since, and no longer has it.
+        // The recipe was edited since, and doesn't have the input any more.
         return nil
       }
       if input.isSecret, let secret = member.value["secret"]?.string { return (input.name, .secret(name: secret)) }
@@ -138,7 +138,7 @@ package struct StartingInputs: Sendable {
 }
 
 extension Scope {
-  /// What the inputs of an entry may read.
+  /// The scope of an entry's inputs.
   fileprivate static func ofInputs(_ trigger: Trigger) -> Scope {
     var scope = Scope()
     scope.declare("now", .timestamp)
@@ -188,7 +188,7 @@ extension Scope {
 extension ExpressionCompiler {
   /// An input of an entry that is computed when a slot is decided.
   func input(_ value: Value, _ input: Recipe.Input, of trigger: Trigger) -> ValueTemplate? {
-    // That a secret is given by name is said where the inputs are read.
+    // The reader of inputs reports that a secret is given by name.
     guard !input.isSecret else {
       noteEvaluated(value)
       return nil

@@ -5,20 +5,20 @@ import Expressions
 /// Steps that run one after another and share a scope.
 package struct Block: Sendable {
   package var steps: [Step]
-  /// How many variables are declared where the block begins; what the block declares comes after.
+  /// How many variables are declared before the block; the block's own come after these.
   package var scopeSize: Int
-  /// What the block gives: an object of its ids, or of what its `outputs` name.
+  /// The type of the block's value: an object with its ids, or with the names of its `outputs`.
   package var type: ObjectType
 }
 
-/// One step: what it does, and the modifiers around it.
+/// One step: its work, and the modifiers around it.
 ///
 /// The modifiers are nested from the outside in: `if`/`else`, `forEach`, `onError`, `timeout.total`, `repeat`, `retry`,
 /// `timeout.attempt`, `shape`.
 package final class Step: Sendable {
   package let id: String?
   package let name: String?
-  /// What stands for the step in the paths of a run's records: its id, or `#` and its number in the block from 1.
+  /// The step's name in the paths of a run's records: its id, or `#` and its number in the block from 1.
   package let element: String
   package let location: Diagnostic.Location?
   package let condition: RecipeExpression?
@@ -47,7 +47,7 @@ package final class Step: Sendable {
     self.kind = kind
   }
 
-  /// What a step does.
+  /// The kind of work that a step does.
   package indirect enum Kind: Sendable {
     case action(ActionCall)
     case bindings([NamedTemplate])
@@ -69,7 +69,7 @@ package final class Step: Sendable {
   /// The words for the step in progress lines and messages.
   package var title: String { name ?? id ?? work }
 
-  /// What it does: the id of its action, or the kind of step that it is.
+  /// The id of the step's action, or the kind of step.
   package var work: String {
     switch kind {
     case .action(let call): call.action.id
@@ -88,7 +88,7 @@ package final class Step: Sendable {
 /// One action with its input.
 package final class ActionCall: Sendable {
   package let action: ActionDescriptor
-  /// The name in `errand.yaml`; the plugin's own unless the step says otherwise.
+  /// The name in `errand.yaml`; the plugin's own name is the default.
   package let connection: String
   package let input: ValueTemplate
   package let key: ValueTemplate?
@@ -106,13 +106,13 @@ package final class ActionCall: Sendable {
   package var outputType: ValueType { shape?.type ?? action.outputType }
 }
 
-/// Blocks of which one runs: those of `if` and `else`, or those of `switch`.
+/// Blocks that exclude each other: the cases of `if` and `else`, or of `switch`.
 package final class Cases: Sendable {
-  /// What chooses: the condition of `if`, or the value of `switch`.
+  /// The expression that chooses: the condition of `if`, or the value of `switch`.
   package let subject: RecipeExpression
   package let list: [Case]
   package let isSwitch: Bool
-  /// What the step gives, whichever case runs.
+  /// The type of the step's value, whichever case runs.
   package let type: ValueType
 
   init(subject: RecipeExpression, _ list: [Case], isSwitch: Bool, giving type: ValueType) {
@@ -139,18 +139,18 @@ package final class Cases: Sendable {
 
 /// One of several blocks.
 package struct Case: Sendable {
-  /// What the step's record calls it: `if`, `else`, `case2`, `default`.
+  /// The case's name in the step's record: `if`, `else`, `case2`, `default`.
   package var name: String
-  /// The value that chooses it; nil for any that chooses none before it.
+  /// The value that chooses it; nil for the case that takes all other values.
   package var value: Value?
   package var block: Block
   package var outputs: [NamedTemplate]?
 
   /// The part of the paths of its steps that follows the path of the step around; nil for none.
   package var element: String? { name == "if" ? nil : "#\(name)" }
-  /// The beginning of those paths after that of the step around.
+  /// The prefix of these paths after the path of the step around.
   package var prefix: String { element.map { "/\($0)/" } ?? "/" }
-  /// What people call it: `if`, `else`, `default`, or the value.
+  /// The case's name for people: `if`, `else`, `default`, or the value.
   package var label: String { name.hasPrefix("case") ? value?.plainText ?? name : name }
 }
 
@@ -179,7 +179,7 @@ package struct Branch: Sendable {
   package var block: Block
 }
 
-/// `forEach` and what goes with it.
+/// A `forEach` with its options.
 package final class Loop: Sendable {
   package enum OnItemError: String, CaseIterable, Sendable { case stop, `continue` }
 
@@ -208,15 +208,15 @@ package final class Loop: Sendable {
   package var hasIndex: Bool { indexName != nil }
 }
 
-/// What catches a step's error.
+/// The handling of a step's error.
 package struct ErrorHandling: Sendable {
-  /// Steps that see `error`, which is the first variable of their block; nil if the error is passed over.
+  /// Steps that see `error`, which is the first variable of their block; nil if the error is ignored.
   package var steps: Block?
-  /// What the step gives instead; nil if it is absent then.
+  /// The value that the step returns instead; nil if its value is then absent.
   package var value: Fallback?
 }
 
-/// The value that a step gives in place of the one that it failed to give.
+/// The value that a failed step returns in the place of its own.
 package struct Fallback: Sendable {
   /// Sees what the handler's block declared.
   package var template: ValueTemplate
@@ -226,16 +226,16 @@ package struct Fallback: Sendable {
   /// The fields that hold CEL's optional values.
   let optionals: [String]
 
-  /// A computed value as the step gives it.
+  /// A computed value in the form of the step's value.
   ///
-  /// - Throws: If it doesn't fit the step's type, which only values of no known type do.
+  /// - Throws: If it doesn't fit the step's type; only a value of unknown type can fail.
   package func fitted(_ value: Value) throws(ValueError) -> Value {
     let faults = schema.check(value, as: "value").filter { $0.severity == .error }
     guard faults.isEmpty else { throw ValueError(faults) }
     return wrapped(schema.restored(value))
   }
 
-  /// The same for a value of a plan, of which parts may be unknown.
+  /// The same for a value of a plan, which may have unknown parts.
   package func fitted(asFarAsKnown value: Value) throws(ValueError) -> Value {
     value.firstUnknown == nil ? try fitted(value) : wrapped(value)
   }

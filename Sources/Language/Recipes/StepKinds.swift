@@ -2,15 +2,15 @@ import ActionKit
 import Basics
 import Expressions
 
-// What steps do. Each reader gives the type of the step's value also where the step is at fault, so that what follows is
-// checked against as much as is known.
+// Reads the kinds of steps. Each reader returns the type of the step's value even if the step is faulty, so that later
+// steps are checked as far as possible.
 
 extension StepReader {
   func action(
     _ value: Value, _ fields: Fields, retry: inout RetryPolicy?, scope: Scope
   ) -> (Step.Kind?, ValueType) {
     guard let name = findings.text(value, of: "'uses'", isFree: false), let known = knownAction(name, at: value) else {
-      // What is wrong inside it can be told without knowing the action.
+      // Faults inside it can be found without the action.
       if let with = fields["with"] { _ = compiler.template(with, of: "'with'", in: scope) }
       if let value = fields["shape"] { _ = TypeReader(findings: findings).read(value, of: "'shape'") }
       return (nil, .dyn)
@@ -60,7 +60,7 @@ extension StepReader {
     return (call, output)
   }
 
-  /// What stands under `with`, and the inputs that stand beside it by mistake.
+  /// The value of `with`, and inputs that are beside it by mistake.
   private func inputs(of action: ActionDescriptor, _ fields: Fields, at value: Value) -> Value {
     let with = fields["with"] ?? Value(.map(ValueMap()), at: value.place)
     guard var inputs = with.map else { return with }
@@ -70,7 +70,7 @@ extension StepReader {
     return Value(.map(inputs), at: with.place)
   }
 
-  /// Warns of secrets that are written out in what a step gives an action.
+  /// Warns of secrets in plain text in an action's input.
   private func warnOfPlainSecrets(in with: Value, of action: ActionDescriptor) {
     findings.warnOfPlainSecrets(in: with, path: "with") { name in
       if action.input.field(named: "secretEnvironment") != nil {
@@ -137,12 +137,13 @@ extension StepReader {
       at: place)
   }
 
-  /// Whether a connection has what an action needs, as far as that is known; one that lacks it is faulted once.
+  /// Whether a connection has the settings that an action needs, as far as they are known; a missing one is reported
+  /// once.
   private func requireSettings(
     of connection: String, for action: ActionDescriptor, with input: Value, at place: Value
   ) -> Bool {
     guard let known = environment.settings, let plugin = environment.catalog.plugin(action.plugin) else { return true }
-    // That a connection is not there at all was said already, where it is named.
+    // A missing connection is reported where it is named.
     let isNamed = environment.connections?[connection] != nil
     guard isNamed || connection.hasSameScalars(as: action.plugin) else { return false }
     let given = known[connection] ?? []

@@ -3,9 +3,9 @@ import Basics
 import Expressions
 import YAMLReader
 
-/// Reads steps and checks them in the order in which they run, each in the scope that the ones before it made.
+/// Reads steps and checks them in the order of a run, each in the scope that the steps before it made.
 ///
-/// What is at fault is given the type `dyn`, so that one fault is one error and not one at each use.
+/// A faulty step has the type `dyn`, so that one fault is one error and not one at each use.
 struct StepReader {
   let findings: Findings
   let compiler: ExpressionCompiler
@@ -18,9 +18,9 @@ struct StepReader {
 
   // MARK: Blocks
 
-  /// Reads a list of steps; `scope` has afterwards what the block declared.
+  /// Reads a list of steps; afterwards `scope` has the block's declarations.
   ///
-  /// - Parameter over: Which paths in the block are not walked any more, so that nothing there can be at fault.
+  /// - Parameter over: The paths in the block that aren't walked any more, so that faults there don't count.
   func block(
     _ value: Value, of what: String, in scope: inout Scope, over: OverPaths = .none
   ) -> Block {
@@ -36,7 +36,7 @@ struct StepReader {
       guard let id = item["id"]?.string else { continue }
       scope.explainAbsence(ofStep: id, "step '\(id)' comes later")
     }
-    // What other systems refer to by a step's name.
+    // Other systems refer to a step by its name.
     for item in items where item["id"] == nil {
       guard let name = item["name"]?.string, Names.fault(in: name) == nil else { continue }
       scope.explainAbsence(ofStep: name, "'name' is for people; give that step id: \(name)")
@@ -51,7 +51,7 @@ struct StepReader {
       }
       let step = step(item, number: index + 1, in: &scope, over: over)
       let element = item["id"]?.string ?? "#\(index + 1)"
-      // What `let` names is computed anew whenever a run goes on, so that has to fit in any case.
+      // The names of a `let` are computed again whenever a run is resumed, so it has to be valid in any case.
       if item["let"] == nil, over.contains(element),
         findings.forgiveErrors(after: found) || called.areWhole != areWhole
       {
@@ -75,7 +75,7 @@ struct StepReader {
   private static let loop = ["forEach"]
   private static let loopKeys = KeySet.step.names(with: loop)
 
-  /// What to do with an unknown key of a step, if the step itself tells.
+  /// Advice about an unknown key of a step, if the step itself suggests some.
   private func advice(on member: ValueMap.Member, of step: Value) -> MessageText? {
     let name = member.name ?? ""
     if let id = step["uses"]?.string, environment.catalog.action(id)?.input.field(named: name) != nil {
@@ -101,7 +101,7 @@ struct StepReader {
     return nil
   }
 
-  /// What to do with a key in a step that does nothing.
+  /// Advice about a key in a step that does nothing.
   private static func advice(onLone key: Key) -> MessageText? {
     switch key.name {
     case "else": "'else' goes into the step before, beside its 'if' and 'steps', and takes no dash"
@@ -129,11 +129,11 @@ struct StepReader {
     }
     let kinds = fields.kinds(StepReader.advice(onLone:))
     refuseMisplaced(fields, kinds.compactMap(\.name))
-    // The names of a `let` that should have been a step of its own are no unknown names.
+    // The names of a `let` that should be a step of its own aren't unknown names.
     for other in kinds.dropFirst() where other.name == "let" {
       for member in other.value.map?.members ?? [] { scope.excuse(member.key) }
     }
-    // What is done several times may be over in one and not in another.
+    // A step that is done several times may be over in one pass and not in another.
     let isDoneOnce = fields["forEach"] == nil && fields["retry"] == nil && fields["repeat"] == nil
     let element = value["id"]?.string ?? "#\(number)"
     let overInside = isDoneOnce ? over.inside(element) : .none
@@ -146,7 +146,7 @@ struct StepReader {
     var retry = fields["retry"].flatMap { policies.retry($0, scope: inner) }
     let handler = fields["onError"].flatMap { self.handler($0, scope: inner, over: overInside) }
     let repeating = RepetitionReader(findings: findings, compiler: compiler)
-    // Whether it may stand here is said already.
+    // An error has said already whether it is allowed here.
     let repeats = fields["repeat"].flatMap { ["uses", "steps", "call"].contains(kinds.first?.name ?? "") ? $0 : nil }
     let carried = repeats.map { repeating.carried(in: $0, scope: &inner) } ?? []
 
@@ -155,7 +155,7 @@ struct StepReader {
       switch member.name {
       case "uses":
         (kind, type) = action(member.value, fields, retry: &retry, scope: inner)
-        // How long a step that is repeated may take is for `repeat` to say; what holds for any step holds for each try.
+        // The time of a repeated step is limited by `repeat`; the default limit of a step applies to each try.
         timeout = timeout ?? (fields["repeat"] == nil ? defaults.timeout : defaults.timeout?.ofEachAttempt)
       case "let":
         (kind, type) = bindings(member.value, isConditional: condition != nil, inner: inner, scope: &scope)
@@ -172,7 +172,7 @@ struct StepReader {
       case "call": (kind, type) = call(member.value, with: fields["with"], scope: inner)
       default:
         kind = compiler.text(member.value, of: "'fail'", in: inner).map { .failure($0) }
-        // A guard: what comes after it in the block is reached only where its condition does not hold.
+        // A guard: the steps after it in the block run only if its condition doesn't hold.
         if let value = fields["if"] { scope.assume(condition, is: false, readFrom: value) }
       }
     }
@@ -192,7 +192,7 @@ struct StepReader {
       hasMemory ? ObjectSchema(carried) : kind?.declaredOutput
     }
     let onError = handler.map { ErrorHandling(steps: $0.steps, value: fallback($0, for: type, as: declared)) }
-    // Also one that is at fault, so that what reads the step's value is no second error.
+    // Also true for a faulty value, so that reading the step's value isn't a second error.
     let givesValue = handler?.value != nil
     if givesValue, loop?.onItemError == .continue, let member = fields.member("onItemError") {
       findings.error(
@@ -203,7 +203,7 @@ struct StepReader {
       _ = alternatives(nil, fields, condition, inner: inner, outer: &scope, over: overInside)
     }
     if fields["forEach"] != nil {
-      // An item whose error was caught has no output, so the loop gives what became of each.
+      // An item whose error was caught has no output, so the loop returns the outcome of each item.
       let givesOutcomes = !givesValue && (loop?.onItemError == .continue || onError != nil)
       type = loop == nil ? .dyn : .list(givesOutcomes ? .object(RecipeTypes.outcome(of: type)) : type)
     }
@@ -224,7 +224,7 @@ struct StepReader {
       timeout: timeout ?? TimeLimits(), repetition: repetition, kind: kind)
   }
 
-  /// A step of which only the record counts.
+  /// A step that is only represented by its record.
   private func past(_ value: Value, _ element: String) -> Step {
     let nothing = Block(steps: [], scopeSize: 0, type: ObjectType(fields: []))
     return Step(
@@ -273,7 +273,7 @@ struct StepReader {
       findings.error(
         "id '\(id)' is taken; ids are unique in a recipe", at: value,
         notes: [Diagnostic.Note("it is taken here", at: findings.location(of: first))])
-      // Whichever of the two is meant later, reading it is no second error.
+      // Reading either isn't another error.
       scope.merge(step: ObjectType.Field(id, type))
       return nil
     }
@@ -358,7 +358,7 @@ struct StepReader {
   }
 }
 
-/// What `defaults` says for steps that say nothing.
+/// The settings of `defaults`, for steps without their own.
 struct StepDefaults {
   var retry: RetryPolicy?
   var timeout: TimeLimits?
@@ -367,7 +367,7 @@ struct StepDefaults {
 /// The recipes that a recipe calls.
 final class CalledRecipes {
   var recipes: [Recipe] = []
-  /// The connections of which it was said that they lack a setting.
+  /// The connections that were reported for a missing setting.
   var faultyConnections: Set<String> = []
   /// Whether each of them is without errors, which are reported with the file that has them.
   var areWhole = true
@@ -377,7 +377,7 @@ final class CalledRecipes {
 final class StepIdentifiers {
   private var places: [String: Value] = [:]
 
-  /// Where an id was given before; gives it otherwise.
+  /// The place of the id's first use; nil if this is the first, which is recorded.
   func first(for id: String, at place: Value) -> Value? {
     if let first = places[id] { return first }
     places[id] = place

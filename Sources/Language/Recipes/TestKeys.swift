@@ -2,47 +2,49 @@
 import Basics
 
 extension KeySet {
-  /// What a file and each of its cases may say.
+  /// The keys of both a file and each of its cases.
   private static let shared = [
-    Key("start", .instant, "What the clock shows at first."),
+    Key("start", .instant, "The time that the clock shows at the start."),
     Key("inputs", .object, "The inputs of each run."),
     Key("secrets", .map(of: .text()), "Made-up secrets, by their names."),
     Key(
       "files", .map(of: .either([.text(), .keys(.fileContent)])),
-      "The files that are there before anything happens, by their paths."),
-    Key("sandboxes", .definition("sandboxes"), "What the sandboxes are told before anything happens."),
-    Key("replay", .text(), "A recording that answers in place of every service, relative to the file."),
+      "The files that exist at the start, by path."),
+    Key("sandboxes", .definition("sandboxes"), "The commands that the sandboxes get at the start."),
+    Key("replay", .text(), "The path, relative to this file, of a recording that answers in place of every service."),
   ]
 
   static let testFile = KeySet(
-    [Key("recipe", .text(), "The recipe that is tested, relative to the file.", isRequired: true)] + shared + [
+    [Key("recipe", .text(), "The path of the tested recipe, relative to this file.", isRequired: true)] + shared + [
       Key(
-        "cases", .list(of: .definition("case"), isFilled: true), "Each with an agent, a state and services of its own.",
+        "cases", .list(of: .definition("case"), isFilled: true),
+        "The cases; each has its own agent, state and services.",
         isRequired: true)
     ], notTogether: ["replay", "sandboxes"])
 
   static let testCase = KeySet(
-    [Key("case", .text(), "What is tested, in a few words.", isRequired: true)] + shared + [
+    [Key("case", .text(), "The tested behaviour, in a few words.", isRequired: true)] + shared + [
       Key(
         "do",
         .list(of: .when("string", then: .choice(RecipeTestReader.bare), else: .definition("happening"))),
-        "What happens, in order, and what is expected.", isRequired: true)
+        "The items of the test, in order: things that happen, and expectations.", isRequired: true)
     ], notTogether: ["replay", "sandboxes"])
 
   static let happening = KeySet([
-    Key("run", .object, "A person starts the recipe, with these inputs beside those of the file.", isKind: true),
+    Key(
+      "run", .object, "A person starts the recipe with these inputs, in addition to the file's inputs.", isKind: true),
     Key("serve", .bool, "The agent fires schedules from now on.", isKind: true),
-    Key("advance", .duration(), "Time passes.", isKind: true),
-    Key("advanceTo", .instant, "Time passes until then.", isKind: true),
-    Key("setClock", .instant, "The clock is set, and no time passes.", isKind: true),
-    Key("stop", .bool, "The agent ends.", isKind: true),
-    Key("restart", .bool, "An agent begins where the last one ended.", isKind: true),
-    Key("signal", .either([.text(), .keys(.signal)]), "An event comes.", isKind: true),
-    Key("file", .keys(.testedFile), "A file comes, changes or goes.", isKind: true),
-    Key("approve", .definition("decision"), "A person approves what the run asks.", isKind: true),
-    Key("reject", .definition("decision"), "A person rejects what the run asks.", isKind: true),
+    Key("advance", .duration(), "This much time passes.", isKind: true),
+    Key("advanceTo", .instant, "Time passes until this instant.", isKind: true),
+    Key("setClock", .instant, "The clock is set to this instant, and no time passes.", isKind: true),
+    Key("stop", .bool, "The agent stops.", isKind: true),
+    Key("restart", .bool, "A new agent starts where the last one stopped.", isKind: true),
+    Key("signal", .either([.text(), .keys(.signal)]), "An event arrives.", isKind: true),
+    Key("file", .keys(.testedFile), "A file is added, changed or removed.", isKind: true),
+    Key("approve", .definition("decision"), "A person approves the run's question.", isKind: true),
+    Key("reject", .definition("decision"), "A person rejects the run's question.", isKind: true),
     Key("cancel", .bool, "A person cancels the run.", isKind: true),
-    Key("trigger", .text(), "A schedule starts a run out of turn.", isKind: true),
+    Key("trigger", .text(), "A schedule starts a run now, before its next slot.", isKind: true),
     Key(
       "fault", .map(names: "plugin", of: .definition("parameters")),
       "A sandbox fails from now on, as in { markbook: { kind: refuse, times: 2 } }.", isKind: true),
@@ -51,51 +53,51 @@ extension KeySet {
   ])
 
   static let signal = KeySet([
-    Key("name", .text(), "What the event is called.", isRequired: true),
-    Key("id", .text(), "What makes it one of its kind."),
-    Key("data", .any, "What it carries."),
+    Key("name", .text(), "The event's name.", isRequired: true),
+    Key("id", .text(), "The event's unique id."),
+    Key("data", .any, "The event's data."),
   ])
 
   static let testedFile = KeySet(
     [
-      Key("path", .text(), "Where it is, from the folder of errand.yaml.", isRequired: true),
-      Key("text", .text(), "What it holds; without it and 'base64', the file goes."),
+      Key("path", .text(), "The file's path, relative to the folder of errand.yaml.", isRequired: true),
+      Key("text", .text(), "The file's text; without 'text' and 'base64', the file is removed."),
     ] + otherContent, notTogether: ["text", "base64"])
 
-  /// What a file of a test holds that isn't plain text in UTF-8.
+  /// The content of a test's file that isn't plain text in UTF-8.
   static let fileContent = KeySet(
-    [Key("text", .text(), "What it holds.")] + otherContent, notTogether: ["text", "base64"])
+    [Key("text", .text(), "The file's text.")] + otherContent, notTogether: ["text", "base64"])
 
   private static let otherContent = [
-    Key.choice("encoding", RecipeTest.Encoding.utf8, "How the text is written.", with: ["text"]),
-    Key("base64", .text(), "The bytes that it holds, in base64."),
+    Key.choice("encoding", RecipeTest.Encoding.utf8, "The encoding of the text.", with: ["text"]),
+    Key("base64", .text(), "The file's bytes, in base64."),
   ]
 
   static let decision = KeySet([
     Key("step", .text(), "The path of the step that asks."),
-    Key("by", .text(), "Who decides."),
-    Key("comment", .text(), "What they say about it."),
+    Key("by", .text(), "The person who decides."),
+    Key("comment", .text(), "The person's comment."),
   ])
 
   static let expectation = KeySet([
     Key("status", .choice(RecipeTestReader.states), "The status of the last run."),
-    Key("error", .keys(.expectedError), "The last run's error, by its members."),
+    Key("error", .keys(.expectedError), "The members of the last run's error."),
     Key("waitsUntil", .instant, "When the last run resumes."),
     Key(
-      "steps", .map(of: .choice(RecipeTestReader.stepStates)), "The status of steps of the last run, by their paths."),
+      "steps", .map(of: .choice(RecipeTestReader.stepStates)), "The statuses of the last run's steps, by path."),
     Key("outputs", .object, "The outputs of the last run, by name."),
-    Key("runs", .list(of: .text()), "Every run's status, in the order of their beginning."),
-    Key("requests", .list(of: .text()), "Every request, as GET /catalog.json 200."),
-    Key("slots", .list(of: .text()), "The outcome of every slot, as 2026-11-20T09:00:00Z started."),
+    Key("runs", .list(of: .text()), "The statuses of all runs, in the order of their start."),
+    Key("requests", .list(of: .text()), "All requests, each written like GET /catalog.json 200."),
+    Key("slots", .list(of: .text()), "The outcomes of all slots, each written like 2026-11-20T09:00:00Z started."),
     Key(
       "that", .when("array", then: .list(of: .expression), else: .expression),
       "Conditions on run, runs, steps, outputs, requests, slots and now."),
   ])
 
   static let expectedError = KeySet([
-    Key("kind", .choice(of: ErrorKind.self), "What went wrong, as a word."),
-    Key("message", .text(), "What went wrong, as a sentence."),
-    Key("detail", .text(), "What the service said beyond that."),
+    Key("kind", .choice(of: ErrorKind.self), "The kind of the error."),
+    Key("message", .text(), "The error's message, a sentence."),
+    Key("detail", .text(), "Further details from the service."),
     Key("status", .types(["integer"]), "The HTTP status."),
     Key("step", .text(), "The path of the step that failed."),
   ])
@@ -106,9 +108,11 @@ let testDefinitionKeys = [
   Key("testFile", .keys(.testFile)),
   Key("case", .keys(.testCase)),
   Key("happening", .keys(.happening)),
-  Key("decision", .either([.text(), .keys(.decision)]), "The step that asks, or who decides what and why."),
+  Key(
+    "decision", .either([.text(), .keys(.decision)]),
+    "The path of the step that asks, or the step, the person and a comment."),
   Key(
     "sandboxes", .map(names: "plugin", of: .map(of: .definition("parameters"))),
-    "Commands of sandboxes with their parameters, by plugin."),
-  Key("expectation", .keys(.expectation), "What must hold afterwards."),
+    "Commands for sandboxes with their parameters, by plugin."),
+  Key("expectation", .keys(.expectation), "The expectations to check afterwards."),
 ]

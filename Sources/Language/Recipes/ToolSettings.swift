@@ -1,6 +1,6 @@
 import Basics
 
-/// What assistants that speak the Model Context Protocol may do: `server.mcp` in `errand.yaml`.
+/// The permissions of assistants that speak the Model Context Protocol: `server.mcp` in `errand.yaml`.
 package struct ToolSettings: Sendable, Equatable {
   /// How a run that writes is confirmed.
   package enum Confirmation: String, CaseIterable, Sendable, DescribedWord {
@@ -14,13 +14,13 @@ package struct ToolSettings: Sendable, Equatable {
     }
   }
 
-  /// The names of recipes that are tools besides those that say so, in which `*` stands for any part.
+  /// The names of recipes that are tools although they don't say `mcp: true`; `*` stands for any part of a name.
   package var recipes: [String] = []
   package var confirmation = Confirmation.person
 
   package init(recipes: [String] = []) { self.recipes = recipes }
 
-  /// Whether a recipe is a tool though it doesn't say so.
+  /// Whether these settings make a recipe a tool.
   package func names(_ recipe: String) -> Bool { recipes.contains { FilePattern.part($0, matches: recipe) } }
 
   /// Reads `{recipes, confirm}`.

@@ -2,7 +2,7 @@ import ActionKit
 package import Basics
 package import Calendars
 
-/// One entry of `on:`: what starts the recipe by itself.
+/// One entry of `on:`, which starts the recipe without a person.
 package struct Trigger: Sendable {
   /// The part of slot keys that tells entries apart; required where a recipe has several.
   package var id: String?
@@ -16,13 +16,13 @@ package struct Trigger: Sendable {
   package var pausesOnFailure = false
   /// How many slots may start a run; any number if nil.
   package var remainingRuns: Int?
-  /// What a run is given; what is computed is so when the slot is decided (`StartingInputs`).
+  /// The inputs of a run; computed ones are evaluated when the slot is decided (`StartingInputs`).
   package var inputs: [(name: String, input: GivenInput)] = []
   /// How many events or files start one run; each its own if nil.
   package var batch: Batch?
   package var isPaused = false
   package var pauseNote: String?
-  /// Where it is named what it comes of, in the recipe's text.
+  /// The place in the recipe's text that names the trigger's source.
   package var location: Diagnostic.Location?
 
   package init(id: String? = nil, kind: Kind) {
@@ -34,14 +34,14 @@ package struct Trigger: Sendable {
     /// `cron`, `every`, `at` or `calendar`.
     case timed(Recurrence)
     case event(name: String, match: RecipeExpression?, form: EventForm = EventForm())
-    /// - Parameter outputs: The type of what the other recipe gives, as far as it is known.
+    /// - Parameter outputs: The type of the other recipe's outputs, as far as it is known.
     case afterRecipe(name: String, status: [String], outputs: ValueType? = nil)
     /// - Parameter settle: How long a file must have stayed unchanged.
     case file(FilePattern, settle: TimeSpan, existing: Existing)
     case webhook(Webhook)
   }
 
-  /// Events or files that start one run together: those that come within a time of the first, at most so many.
+  /// Events or files that start one run together: at most `max` of them, within `span` of the first.
   package struct Batch: Sendable, Equatable {
     package var span: TimeSpan
     package var max: Int
@@ -55,7 +55,7 @@ package struct Trigger: Sendable {
   /// When the entry is due; nil if it is not due at times.
   package var recurrence: Recurrence? { if case .timed(let recurrence) = kind { recurrence } else { nil } }
 
-  /// What it waits for, in words; for times in its own zone and without the zone's name.
+  /// The trigger in words; times are in its own zone, without the zone's name.
   package var words: String {
     let gathered = batch.map { ", gathered for \($0.span.spelled)" } ?? ""
     switch kind {
@@ -68,15 +68,15 @@ package struct Trigger: Sendable {
     }
   }
 
-  /// What it waits for, in words that may be read beside times of another zone.
+  /// The trigger in words that can be read beside times of another zone.
   package var wordsWithZone: String { recurrence.map { "\(words), \($0.zone.name)" } ?? words }
 
-  /// What happens to a slot that falls due while a run of the schedule is alive (automation: Temporal's six).
+  /// The policy for a slot that falls due while a run of the schedule is open (automation: Temporal's six).
   package enum Overlap: String, CaseIterable, Sendable {
     case skip, bufferOne, bufferAll, cancelOther, terminateOther, allowAll
   }
 
-  /// What happens to files that are there when the entry is first served.
+  /// The policy for files that are there when the entry is first served.
   package enum Existing: String, CaseIterable, Sendable { case ignore, run }
 
   /// Which of the slots missed while the agent was down are made up.

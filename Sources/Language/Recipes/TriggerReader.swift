@@ -48,7 +48,7 @@ struct TriggerReader {
   private func entry(_ fields: Fields, recipeZone: TimeZoneRules?) -> Trigger? {
     guard let member = fields.kinds().first, let word = member.name else { return nil }
     let id = fields["id"].flatMap { findings.name($0, of: "the id") }
-    // What is at fault stands for something that is due, so that all of the entry is read.
+    // Until its kind is read, the entry has a placeholder, so that all of it is read even if it is faulty.
     var trigger = Trigger(id: id, kind: .timed(Recurrence(.at(.epoch))))
     var isWhole = true
     if KeySet.timed.contains(word) {
@@ -101,7 +101,7 @@ struct TriggerReader {
     return isWhole ? trigger : nil
   }
 
-  /// What starts an entry that is not due at times.
+  /// Reads the kind of an entry that isn't due at times.
   ///
   /// - Parameters:
   ///   - entry: The name of the entry's schedule.
@@ -117,7 +117,7 @@ struct TriggerReader {
     }
   }
 
-  /// How events or files are gathered; something stands for what is at fault, so that `inputs` are read as they are meant.
+  /// Reads how events or files are gathered; faulty parts get a placeholder, so that `inputs` are read as intended.
   private func batch(_ value: Value) -> Trigger.Batch {
     let form = value.string.flatMap { TimeSpan($0) }.map { span in
       MessageText("batch: { for: \(span.spelled) }", [.verbatim("{ for: \(span.spelled) }")])
@@ -132,7 +132,7 @@ struct TriggerReader {
     return Trigger.Batch(span: span ?? .seconds(1), max: fields?.int("max") ?? 100)
   }
 
-  /// What names the instants of an entry.
+  /// Reads the rule for the instants of an entry.
   private func rule(_ word: String, _ value: Value, _ fields: Fields) -> Recurrence.Rule? {
     switch word {
     case "cron":
@@ -163,7 +163,7 @@ struct TriggerReader {
     return name.map { .event(name: $0, match: match, form: form) }
   }
 
-  /// - Parameter readsOutputs: Whether the type of what the other recipe gives matters.
+  /// - Parameter readsOutputs: Whether the type of the other recipe's outputs matters.
   private func afterRecipe(_ value: Value, readsOutputs: Bool) -> Trigger.Kind? {
     if value.map == nil {
       return other(value, of: "'afterRecipe'").map {
@@ -181,7 +181,7 @@ struct TriggerReader {
     }
   }
 
-  /// Something stands for what is at fault, so that `inputs` are read as they are meant.
+  /// Faulty parts get a placeholder, so that `inputs` are read as intended.
   private func file(_ value: Value) -> Trigger.Kind? {
     if value.map == nil {
       return .file(pattern(value, of: "'file'") ?? .any, settle: TriggerReader.settle, existing: .ignore)
@@ -196,7 +196,7 @@ struct TriggerReader {
     return .file(path ?? .any, settle: settle ?? TriggerReader.settle, existing: existing ?? .ignore)
   }
 
-  /// How long a file must have stayed unchanged if the entry doesn't say.
+  /// How long a file must stay unchanged, by default.
   private static let settle = TimeSpan.seconds(2)
 
   private func pattern(_ value: Value, of what: String) -> FilePattern? {
@@ -225,7 +225,7 @@ struct TriggerReader {
     return name
   }
 
-  /// Reads an entry that is due at times, with all that goes with it; false if it is at fault.
+  /// Reads an entry that is due at times, with its options; false if it is faulty.
   private func schedule(
     _ trigger: inout Trigger, word: String, _ member: ValueMap.Member, _ fields: Fields, recipeZone: TimeZoneRules?
   ) -> Bool {
@@ -325,7 +325,7 @@ struct TriggerReader {
     }
     let (expression, faults) = CronExpression.parse(texts.joined(separator: " "), as: .calendar)
     for fault in faults {
-      // What is wrong with one field is said at its value, the rest at the whole.
+      // A fault in one field is reported at its value, other faults at the whole mapping.
       var end = -1
       let index = texts.firstIndex { text in
         end += text.utf8.count + 1

@@ -1,8 +1,8 @@
 import ActionKit
 import Basics
 
-/// The types of inputs and of what comes from outside: `int double bool string date bytes timestamp duration dyn
-/// choice(a, b) list(T) map(string, T)`, and objects.
+/// Reads the types of inputs and of other values from outside: `int double bool string date bytes timestamp duration
+/// dyn choice(a, b) list(T) map(string, T)`, and objects.
 ///
 /// An object is a mapping from field names to types, where a `?` at the end of the type makes the field optional, or at
 /// the end of the name where the type is no text; a list of objects is a YAML list of that one mapping:
@@ -13,7 +13,7 @@ struct TypeReader {
   /// Why a whole type can't end in `?`.
   var absence = "only a field of an object may be absent"
 
-  /// The type, or nil with an error; a part at fault is an error too, and `dyn`.
+  /// The type, or nil with an error; a faulty part is an error too, and has the type `dyn`.
   func read(_ value: Value, of what: String) -> FieldType? { read(value, of: what, depth: 0)?.type }
 
   private func read(_ value: Value, of what: String, depth: Int) -> (type: FieldType, isOptional: Bool)? {
@@ -65,9 +65,9 @@ struct TypeReader {
     }
   }
 
-  // MARK: What is meant
+  // MARK: Guesses
 
-  /// What to write instead of a text that isn't a type.
+  /// Advice about a text that isn't a type.
   private func advice(on text: Substring, isOptional: Bool, _ depth: Int) -> MessageText {
     if parse(text, depth: 0) != nil {
       // The `?` may mean that the value may be left out.
@@ -89,7 +89,7 @@ struct TypeReader {
   /// Whether a text of another language hardly stands for another type than one.
   private static func isSure(_ text: Substring, as meant: String) -> Bool {
     let parts = text.lowercased().split { !$0.isLetter }.map { String($0) }
-    // `array<int>` says it all, and so do the words of a choice.
+    // `array<int>` leaves nothing to guess, and neither do the words of a choice.
     if meant.hasPrefix("choice(") { return parts.count > 1 }
     let isWhole = parts.count == 1 || !doubtful.contains(parts.last ?? "")
     return isWhole && !(parts.count == 1 && doubtful.contains(parts[0]))
@@ -152,14 +152,14 @@ struct TypeReader {
   static let all =
     "int, double, bool, string, date, bytes, timestamp, duration, choice(A, B), list(T), map(string, T), dyn"
   private static let list = "types are \(all), and mappings of names to types"
-  /// What other languages call the types.
+  /// The names of types in other languages.
   private static let otherNames = [
     "integer": "int", "number": "double", "float": "double", "boolean": "bool", "text": "string", "str": "string",
     "datetime": "timestamp", "time": "timestamp", "array": "list(string)", "enum": "choice(a, b)",
     "object": "map(string, string)", "dict": "map(string, string)", "any": "dyn", "json": "dyn", "bigint": "int",
     "long": "int", "decimal": "double", "uuid": "string", "varchar": "string", "instant": "timestamp",
   ]
-  /// Those of them that say less than a type does, so that the rest is a guess.
+  /// The vaguer ones among them, which leave a part of the type to guess.
   private static let doubtful: Set = ["array", "enum", "object", "dict", "time"]
   private static let generics: Set = ["list", "map", "of", "set", "record", "optional", "nullable", "maybe"]
   private static let words = [
@@ -194,7 +194,7 @@ struct TypeReader {
 extension Substring {
   fileprivate var trimmed: String { String(self).trimmed }
 
-  /// What stands in the parentheses after a word that is all of the text.
+  /// The text in parentheses after a word, if that is the whole text.
   fileprivate func inside(_ word: String) -> Substring? {
     guard hasPrefix(word), hasSuffix(")") else { return nil }
     let rest = dropFirst(word.count).drop { $0 == " " }
@@ -206,7 +206,7 @@ extension Substring {
 
   private var listed: [String] { split(separator: ",", omittingEmptySubsequences: false).map(\.trimmed) }
 
-  /// What is wrong with the words of a choice; empty if nothing is.
+  /// The fault in the words of a choice; empty if there is none.
   fileprivate var objectionAsChoices: String {
     let words = listed
     if words.contains("") { return "a choice is written like choice(ready, failed)" }

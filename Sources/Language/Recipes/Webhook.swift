@@ -1,11 +1,11 @@
 package import Basics
 
-/// What an entry says under `webhook`: where deliveries come in, how they prove who sent them, and what they mean.
+/// The settings of an entry's `webhook`: the address of deliveries, the proof of their sender, and their meaning.
 package struct Webhook: Sendable {
   /// Where deliveries are posted, below `/hooks/`.
   package var path: String
   package var verification: Verification
-  /// What tells deliveries apart where the scheme doesn't say.
+  /// The expression that identifies a delivery, if the scheme has no id for it.
   package var id: RecipeExpression?
   /// How long the id of a delivery is remembered.
   package var dedupeFor: TimeSpan
@@ -31,7 +31,7 @@ package struct Webhook: Sendable {
 
   /// How deliveries prove who sent them.
   ///
-  /// Where there are several secrets, each is good: the new one and the old.
+  /// With several secrets each is accepted, such as the new one and the old.
   package enum Verification: Sendable, Equatable {
     /// Standard Webhooks: `webhook-id`, `webhook-timestamp`, `webhook-signature`.
     case standard(secrets: [String], tolerance: TimeSpan)
@@ -44,7 +44,7 @@ package struct Webhook: Sendable {
     case token(header: String, secrets: [String])
     case none
 
-    /// What the scheme is called in recipes.
+    /// The scheme's name in recipes.
     package var name: String {
       switch self {
       case .standard: "standard"
@@ -79,7 +79,7 @@ package struct Webhook: Sendable {
     /// The field of the head that holds the signature.
     package var header: String
     package var encoding: Encoding
-    /// What stands before the signature in that field.
+    /// The text before the signature in that field.
     package var prefix: String
     /// The field of the head that holds the time, in seconds since 1970.
     package var timestampHeader: String?

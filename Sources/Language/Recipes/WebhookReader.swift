@@ -5,7 +5,7 @@ import Expressions
 // Reads `webhook` of an entry.
 
 extension TriggerReader {
-  /// Something stands for what is at fault, so that `inputs` are read as they are meant.
+  /// Reads `webhook`; faulty parts get a placeholder, so that `inputs` are read as intended.
   func webhook(_ value: Value, of entry: String) -> Trigger.Kind {
     guard
       let fields = Fields(
@@ -58,7 +58,7 @@ extension TriggerReader {
     return .webhook(webhook)
   }
 
-  /// An entry that starts no run takes nothing that a run would be started with.
+  /// Reports keys for starting runs in an entry that starts none.
   func checkSignal(_ webhook: Webhook, _ fields: Fields) {
     guard webhook.signal != nil else { return }
     for key in ["inputs", "batch", "overlap"] {
@@ -168,7 +168,7 @@ extension TriggerReader {
       }
       signed = parts
     }
-    // A time that isn't signed could be set by whoever repeats a delivery.
+    // Anyone who repeats a delivery could change a time that isn't signed.
     if signed.contains(.timestamp) != (clock != nil) {
       let place = fields["signed"] ?? fields["timestampHeader"] ?? value
       findings.error(
@@ -184,7 +184,7 @@ extension TriggerReader {
     return .hmac(form, secrets: names, tolerance: tolerance)
   }
 
-  /// The names of one secret or of several, any of which is good.
+  /// The names of one or more secrets; each of them is valid.
   private func read(_ value: Value, _ secrets: inout ReadSecrets) -> [String] {
     if value.list?.isEmpty == true { findings.error("the list of secrets is empty", at: value) }
     var scope = Scope()
@@ -227,7 +227,7 @@ extension Webhook.Verification {
     }
   }
 
-  /// Whether the scheme says what tells deliveries apart.
+  /// Whether the scheme has an id for each delivery.
   fileprivate var namesDeliveries: Bool {
     switch self {
     case .standard, .github, .stripe: true

@@ -1,9 +1,9 @@
 // A server over HTTP (the transport Streamable HTTP, see `TransportFields`): each request is a POST of its own.
 //
 // The answer is JSON, or a stream of events that ends with it. Before 2026-07-28 the server may give the connection a
-// session by the field Mcp-Session-Id, which every later request repeats; a 404 says that it is over, and nothing was
-// done, so that the request is sent again in a new one. Closing the exchange cancels a request since then; before, a
-// notification does. What a stream breaks off in isn't taken up again: the answer is lost.
+// session by the field Mcp-Session-Id, which every later request repeats. A 404 says that the session is over and that
+// nothing was done, so the request is sent again in a new session. Since 2026-07-28 closing the exchange cancels a
+// request; before, a notification does. A stream that breaks off isn't resumed: the answer is lost.
 
 import ActionKit
 import Basics
@@ -35,7 +35,7 @@ final class HTTPServerLink: ServerLink {
 
   /// - Parameters:
   ///   - headers: Fields of every request.
-  ///   - secrets: What of them isn't shown.
+  ///   - secrets: The parts of the headers that must not be shown.
   ///   - patience: How long an answer to anything but a call may take.
   init(
     _ url: String, _ http: HTTPClient, named name: String, headers: [(String, String)], secrets: [String],
@@ -187,7 +187,7 @@ final class HTTPServerLink: ServerLink {
   }
 }
 
-/// Hears the messages of one answer, and stops reading behind the response.
+/// Collects the messages of one answer, and stops reading after the response.
 private final class AnswerListener: HTTPBodySink {
   private struct State {
     var lines: LineReader
@@ -254,16 +254,16 @@ private final class AnswerListener: HTTPBodySink {
       }
     }
     for event in events { take(event) }
-    // The response is there; what the server holds open isn't waited for.
+    // The response is complete; a stream that the server keeps open isn't read further.
     if answer != nil { throw HTTPError(.interrupted, "the answer is complete", sent: .maybe) }
     if isTooLong { throw HTTPError(.tooLarge, "an event is longer than \(limit) bytes", sent: .maybe) }
   }
 
-  /// Takes an answer that is a message, or an event of a stream; what isn't a message is left out.
+  /// Reads an answer that is a message, or an event of a stream; anything else is ignored.
   ///
-  /// - Parameter isWhole: Whether it is the whole answer, in which an error is about the request, whatever its id.
+  /// - Parameter isWhole: Whether `bytes` are the whole answer: an error then belongs to the request, whatever its id.
   func take(_ bytes: [UInt8], isWhole: Bool = false) {
-    // What comes behind the answer isn't looked at.
+    // Messages after the answer are ignored.
     guard answer == nil, let message = try? ModelContextMessage(reading: bytes, limits: JSON.Limits(bytes: limit))
     else {
       return

@@ -2,8 +2,9 @@ import ActionKit
 import Basics
 import PluginLocks
 
-/// What a server offers otherwise than its lock says: types, effects and what belongs together; not what is said of them,
-/// and not what only the server has.
+/// Finds the differences between a lock and its server: missing tools, types, effects and links between tools.
+///
+/// Descriptions don't count, nor do tools that only the server has.
 enum LockDrift {
   private static let mostLines = 20
 

@@ -5,17 +5,17 @@ package import PluginLocks
 /// Plugins from MCP servers.
 package enum MCPKind: LockKind {
   package static let name = "mcp"
-  /// Where programs are looked for unless a connection says otherwise.
+  /// The default search path for programs.
   package static let searchPath = "/usr/local/bin:/usr/bin:/bin"
-  /// A recording holds the calls: what a server reaches isn't known.
+  /// A recording holds the calls, because nothing is known of the services that a server uses.
   package static let reach = PluginReach.anything
 
   /// Asks a server for its tools, and makes a lock of them.
   ///
   /// - Parameters:
-  ///   - settings: Those of the connection, with its secrets, as far as there are any; they are what the server is
-  ///     started or asked with.
-  ///   - context: With the folder of errand.yaml, from which paths count.
+  ///   - settings: The settings of the connection, if it has any, with its secrets; the server is started or asked with
+  ///     them.
+  ///   - context: The context of the plugin; paths are relative to its folder, which has errand.yaml.
   package static func lock(
     name: String, source: MCPSource, settings: Value = .map(ValueMap()), in context: PluginContext
   ) async throws(PluginLockError) -> PluginLock {
@@ -39,7 +39,8 @@ package enum MCPKind: LockKind {
     return lock
   }
 
-  /// What a program that is a server offers otherwise than its lock says, and beside that; a server elsewhere isn't asked.
+  /// The differences between a program's tools and its lock, new tools included; nil for a server at an address, which
+  /// isn't asked.
   package static func drift(
     of lock: PluginLock, settings: Value, in context: PluginContext
   ) async throws(PluginLockError) -> [String]? {
@@ -72,7 +73,7 @@ package enum MCPKind: LockKind {
     isProgram(lock) ? ProgramSettings.schema : AddressSettings.schema
   }
 
-  /// What `errand.yaml` says of a connection to a server.
+  /// The schema of a server's connection in `errand.yaml`.
   package static func settings(of server: MCPSource.Server) -> ObjectSchema {
     switch server {
     case .command: ProgramSettings.schema
@@ -95,8 +96,8 @@ package enum MCPKind: LockKind {
       lock, try ServerSettings(source.server, configuration, connection: context.connection), in: context)
   }
 
-  /// A program may touch anything, and its run needs the files of this machine from then on; a server elsewhere has what
-  /// its address names.
+  /// The resources of a call: a program may touch anything, and its run then needs this machine's files; a server
+  /// elsewhere has the resources at its address.
   package static func footprint(
     of action: LockedAction, in lock: PluginLock, _ input: Value, settings: Value, in context: ActionContext
   ) -> Footprint {

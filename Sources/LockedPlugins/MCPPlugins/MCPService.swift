@@ -4,7 +4,7 @@ import ModelContext
 import PluginLocks
 import Synchronization
 
-/// The server of one connection: met when it is first used, met anew when it has ended, and left when it is idle.
+/// The server of one connection: opened at its first use, opened again after it ended, and closed when idle.
 final class MCPService: Sendable {
   private typealias Opening = Task<Result<ServerSession, ActionError>, Never>
 
@@ -75,7 +75,7 @@ final class MCPService: Sendable {
     return answer
   }
 
-  /// Has the server ready, so that a call is all that follows.
+  /// Connects to the server ahead of the call.
   func meet() async throws(ActionError) {
     hold()
     defer { release() }
@@ -120,7 +120,7 @@ final class MCPService: Sendable {
         state.opening = opening
         return opening
       }
-      // A caller that is cancelled waits no longer; the task ends with the opening.
+      // A cancelled caller stops waiting; the task ends with the opening.
       let (results, teller) = AsyncStream.makeStream(of: Result<ServerSession, ActionError>.self)
       Task {
         teller.yield(await opening.value)

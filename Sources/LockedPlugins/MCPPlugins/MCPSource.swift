@@ -3,7 +3,7 @@ package import Basics
 import ModelContext
 package import PluginLocks
 
-/// Where the tools of a plugin come from, and what the person who added it said of them: what a lock has as `source`.
+/// The source of a plugin's tools, with the choices of the person who added the plugin: the member `source` of a lock.
 package struct MCPSource: Sendable {
   /// How the server is reached.
   package enum Server: Sendable, Hashable {
@@ -17,16 +17,17 @@ package struct MCPSource: Sendable {
   package var server: Server
   /// Whether `readOnlyHint` and `idempotentHint` count.
   package var trustsHints: Bool
-  /// Effects of tools, by the names of the tools or, in a new source, of their actions, which count before what the
-  /// server says.
+  /// Effects that a person gave to tools; they count before the server's own.
+  ///
+  /// The keys are the names of the tools or, in a new source, of their actions.
   package var effects: [String: Effect]
   /// Whether dates and times are texts, because the server writes them otherwise than RFC 3339 does.
   package var readsDatesAsText = false
   /// The version of the protocol that the server spoke before, which is tried first.
   private(set) var spoken: ProtocolVersion?
-  /// The tools that a lock had an effect for, which the server may not have any more.
+  /// The tools that have an effect in the earlier lock; the server may not have them any more.
   private(set) var earlier: Set<String> = []
-  /// What a lock calls the actions of tools.
+  /// The actions' names in an earlier lock, by tool.
   private(set) var names: [String: String] = [:]
 
   package init(_ server: Server, trustsHints: Bool = false, effects: [String: Effect] = [:]) {
@@ -62,12 +63,12 @@ package struct MCPSource: Sendable {
     }
   }
 
-  /// The tool that a person means, who may name its action.
+  /// The tool for a person's name, which may be its action's.
   private func tool(_ name: String) -> String {
     names[name] == nil ? names.first { $0.value.hasSameScalars(as: name) }?.key ?? name : name
   }
 
-  /// Gives effects that count before those that were given earlier, and takes back what is nil.
+  /// Gives effects that replace those given earlier; nil removes one.
   package mutating func give(_ given: [String: Effect?]) throws(PluginLockError) {
     var byTool: [String: Effect?] = [:]
     for (name, effect) in given where byTool.updateValue(effect, forKey: tool(name)) != nil {

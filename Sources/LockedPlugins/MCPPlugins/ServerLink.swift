@@ -4,17 +4,17 @@ import ModelContext
 
 /// A way to a server, over which requests go and results come back; many may be under way.
 protocol ServerLink: Sendable {
-  /// What messages call the server: the name of its connection.
+  /// The server's name in messages, which is the name of its connection.
   var name: String { get }
   /// Whether it takes requests: it hasn't ended, and isn't about to.
   var isUsable: Bool { get }
-  /// Sends a request, and gives its result.
+  /// Sends a request, and returns its result.
   ///
-  /// When the task is cancelled, the server is told, and the request is over when it can do nothing more.
+  /// If the task is cancelled, the server is notified; the request ends when it can't change anything any more.
   func ask(_ request: ServerRequest) async throws(ServerFailure) -> ValueMap
   /// Sends a notification.
   func tell(_ method: String, as version: ProtocolVersion?) async
-  /// Ends it; what is under way is lost.
+  /// Ends the link; pending requests are lost.
   func close()
 }
 
@@ -24,14 +24,14 @@ struct ServerRequest: Sendable {
   var params: ValueMap
   /// Nil before a version is agreed on.
   var version: ProtocolVersion?
-  /// The call of an action that it is made for, which hears of progress and of what the server prints.
+  /// The action's call that this request is for; it gets the progress and the server's printed lines.
   var context: ActionContext?
   /// Whether it may change something outside.
   var isWrite = false
-  /// Whether it may stay unanswered, after which the server is asked something else.
+  /// Whether the server may ignore it; then another request is tried.
   var isTrial = false
 
-  /// The message, with what every request of its version says of its sender.
+  /// The message, with the members of `_meta` that its version requires in every request.
   func message(_ id: Int) -> ModelContextMessage {
     var params = params
     var meta = ValueMap()
@@ -54,9 +54,9 @@ struct ServerFailure: Error {
     case unreachable(ErrorKind)
     /// It refused the request before it did anything.
     case refused(ErrorKind, status: Int?, retryAfter: TimeSpan?)
-    /// The server knows nothing any more of the session that the request was part of, and did nothing.
+    /// The server has forgotten the request's session, and did nothing.
     case expired
-    /// The request was sent, or may have been, and has no answer.
+    /// The request was or may have been sent, but has no answer.
     case lost(ErrorKind, status: Int? = nil)
     /// The server answered with a result that can't be read.
     case unreadable
@@ -65,14 +65,14 @@ struct ServerFailure: Error {
   }
 
   var reason: Reason
-  /// What happened and what to do, without full stop.
+  /// The problem and its fix, without a full stop.
   var message: String
-  /// What the server wrote instead of a message, which the message ends with.
+  /// The server's text that isn't a message; the error's message ends with it.
   var quoted: [UInt8]?
-  /// What the server printed last.
+  /// The last lines that the server printed.
   var printed: [UInt8] = []
 
-  /// How much of what isn't a message is looked at.
+  /// The longest part of such a text that a message quotes from, in bytes.
   static let mostQuoted = 4096
 
   /// The error as runs see it, made in the task of the call, which knows the secrets.
@@ -91,7 +91,7 @@ struct ServerFailure: Error {
     let lost: ActionError.Effect = isWrite ? .unknown : .none
     switch reason {
     case .answered(let error):
-      // What the protocol itself refuses was not begun.
+      // A request that the protocol itself refuses was never started.
       let refusals: [ModelContextError.Code] = [
         .parseError, .invalidRequest, .methodNotFound, .invalidParams, .headerMismatch, .missingClientCapability,
         .unsupportedVersion,
@@ -105,7 +105,7 @@ struct ServerFailure: Error {
       return ActionError(
         kind, message, detail: detail, status: status, retryAfter: retryAfter, effect: ActionError.Effect.none)
     case .lost(let kind, let status):
-      // A read is asked again of a server that was started anew, as one of a service that failed.
+      // A lost read may be tried again, on a restarted server; the kind of error is a failed service's.
       return ActionError(
         kind == .plugin ? .server : kind, message, detail: detail, status: status, retryable: true, effect: lost)
     case .unreadable: return .unusable(message, isWrite: isWrite)
@@ -117,7 +117,7 @@ struct ServerFailure: Error {
 }
 
 extension ActionContext {
-  /// Passes on what a server says of its progress (`notifications/progress`).
+  /// Passes on the progress that a server reports (`notifications/progress`).
   func report(_ params: ValueMap, of tool: String) {
     func number(_ name: String) -> Double? {
       switch params[name]?.content {
@@ -126,7 +126,7 @@ extension ActionContext {
       default: nil
       }
     }
-    // Cutting it could leave a part of a secret that nothing finds any more.
+    // Cut text could hold a part of a secret, which isn't recognised any more.
     let message = params["message"]?.string.flatMap { $0.utf8.count <= 500 ? $0.safe : nil } ?? tool
     guard let done = number("progress"), done >= 0 else { return report(message) }
     var (completed, total) = (done, number("total").flatMap { $0 > 0 ? $0 : nil })

@@ -1,9 +1,9 @@
 // How a server is met: the version of the protocol is agreed on, and its tools are listed.
 //
-// A server of 2026-07-28 answers `server/discover`. Any other answer than a refusal that names only versions unknown here
-// means an older server, with which a connection begins by the handshake; so does silence for a moment, and so does a
-// process that ended because of the question, which is started again. This is what the official clients do. A server whose
-// lock says what it spoke is greeted accordingly at once.
+// A server of 2026-07-28 answers `server/discover`. A refusal that names only unknown versions is an error. Any other
+// answer means an older server, which needs a handshake first. So does silence for a moment, and so does a process that
+// ended because of the question; it is started again. This is what the official clients do. If the lock has the version
+// that the server spoke before, the server is greeted in that version at once.
 
 import ActionKit
 import Basics
@@ -13,12 +13,12 @@ import ModelContext
 struct ServerSession: Sendable {
   var link: any ServerLink
   var version: ProtocolVersion
-  /// What it says of itself.
+  /// The server's own name, as it reports it, or the connection's.
   var serverName: String
   var serverVersion: String
   var summary: String?
   var tools: [Tool]
-  /// What of its list can't be called: names of tools, or places in the list, each with the reason.
+  /// The entries of its list that can't be called: names of tools, or places in the list, each with the reason.
   var leftOut: [(part: String, reason: String)] = []
 
   static let clientName = "errand"
@@ -29,12 +29,12 @@ struct ServerSession: Sendable {
   private static let mostPages = 200
   private static let mostTools = 10_000
 
-  /// Meets a server.
+  /// Connects to a server, and lists its tools.
   ///
   /// - Parameters:
-  ///   - limit: How long it may take for each answer.
-  ///   - known: The version that it spoke before.
-  ///   - connect: Starts it, or gives the way to one that runs.
+  ///   - limit: The time limit of each answer.
+  ///   - known: The version that the server spoke before.
+  ///   - connect: Starts the server, or returns a link to a running one.
   static func open(
     within limit: TimeSpan, speaking known: ProtocolVersion? = nil, time: any TimeSource,
     _ connect: () async throws(ServerFailure) -> any ServerLink
@@ -68,7 +68,7 @@ struct ServerSession: Sendable {
 
   private typealias Greeting = (version: ProtocolVersion, info: Value?)
 
-  /// What a server of a stateless version says of itself; nil for one that has to be shaken hands with.
+  /// The version and the name of a stateless server; nil for a server that needs a handshake.
   private static func discovered(
     _ link: any ServerLink, within limit: TimeSpan, time: any TimeSource
   ) async throws(ServerFailure) -> Greeting? {
@@ -109,7 +109,7 @@ struct ServerSession: Sendable {
       result = try await answer(
         to: ServerRequest(method: "initialize", params: params), from: link, within: limit, time: time)
     } catch {
-      // A server that took its time with the first question, or is another one than before, knows no handshake.
+      // A server that answered the first question too late, or was updated since, has no handshake.
       let unknown: [ModelContextError.Code] = [.unsupportedVersion, .methodNotFound]
       guard case .answered(let answer) = error.reason, unknown.contains(where: { $0.rawValue == answer.code }),
         let greeting = try await discovered(link, within: limit, time: time)
@@ -165,7 +165,7 @@ struct ServerSession: Sendable {
       message: "'\(link.name)' lists more than \(mostTools) tools, or more than \(mostPages) pages of them")
   }
 
-  /// Why what is listed as a tool can't be called; nil if it can.
+  /// Why an entry of the list of tools can't be called; nil if it can.
   private static func fault(of entry: Value) -> String? {
     guard entry.map != nil else { return "it isn't a tool" }
     guard let name = entry["name"]?.string else { return "its name isn't a string" }

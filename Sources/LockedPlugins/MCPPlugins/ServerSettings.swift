@@ -5,7 +5,7 @@ import Glibc
 import HTTPClient
 import ModelContext
 
-/// What a connection to a server that is a program of this machine says in `errand.yaml`.
+/// The settings in `errand.yaml` of a connection to a server that is a program of this machine.
 struct ProgramSettings: ValidatedFieldSet {
   @Field("The program, in the place of the lock's: a name that is looked for in `path`, or a path.", .notEmpty)
   var command: String?
@@ -43,7 +43,7 @@ struct ProgramSettings: ValidatedFieldSet {
   }
 }
 
-/// What a connection to a server at an address says in `errand.yaml`.
+/// The settings in `errand.yaml` of a connection to a server at an address.
 struct AddressSettings: ValidatedFieldSet {
   @Field("The server's address, in the place of the lock's.", .notEmpty) var url: String?
   @Field("A token, which is sent as `Authorization: Bearer`.", .notEmpty) var token: Secret<String>?
@@ -109,9 +109,9 @@ enum ServerSettings: Sendable {
     }
   }
 
-  /// Starts the server, or finds it, and asks what it offers.
+  /// Connects to the server, and lists its tools.
   ///
-  /// - Parameter version: The version that it spoke before.
+  /// - Parameter version: The version that the server spoke before.
   func open(
     in context: PluginContext, speaking version: ProtocolVersion? = nil
   ) async throws(ServerFailure) -> ServerSession {
@@ -172,7 +172,7 @@ enum ServerSettings: Sendable {
     headers += secrets
     if let token = settings.token { headers.append(("Authorization", "Bearer \(token.reveal())")) }
     var context = context
-    // A recording holds the calls, not what they are made of.
+    // A recording holds the calls of tools, not their HTTP requests.
     context.interceptor = nil
     return HTTPServerLink(
       settings.url ?? url, context.httpClient(trusting: settings.certificateAuthorities), named: context.connection,

@@ -1,13 +1,13 @@
 // A server that speaks on its standard streams: a child process that serves many calls at once.
 //
-// Each request has a number, which its answer repeats. What isn't a message on the standard output ends the server: it
-// can't be told what else is missing. What it writes to its standard error is shown by the calls that are under way, and
-// its end goes with the error of a call that is lost.
+// Each request has a number, which its answer repeats. A line on the standard output that isn't a message ends the
+// server, because other messages may be lost too. The calls that are under way show what the server writes to its
+// standard error, and the error of a lost call includes the end of it.
 //
-// A call that is cancelled is cancelled at the server, which then takes no further calls. A read is over at once. A write
-// is over when the server answers or has ended, because until then it may still be done, and would be looked up too soon.
-// A server that doesn't answer in time is ended as soon as nothing else is under way: other runs' writes would become
-// uncertain with it. They have time limits of their own.
+// Cancelling a call cancels it at the server, which then gets no further calls. A read ends at once. A write ends when
+// the server answers or has exited: before that it may still be done, and would be looked up too soon. A server that
+// doesn't answer in time is ended as soon as nothing else is under way, because other runs' writes would become
+// uncertain with it. Those writes have time limits of their own.
 
 import ActionKit
 import Basics
@@ -17,7 +17,7 @@ import Synchronization
 
 /// A server as a child process.
 final class StdioServer: ServerLink {
-  /// What is started.
+  /// The program to start.
   struct Command: Sendable {
     /// The program's file.
     var path: String
@@ -31,7 +31,7 @@ final class StdioServer: ServerLink {
     var request: ServerRequest
     var answer: CheckedContinuation<Result<ValueMap, ServerFailure>, Never>
     var isCancelled = false
-    /// Whether it had the time in which what is cancelled is answered.
+    /// Whether the time to answer a cancelled call is over.
     var isOverdue = false
   }
 
@@ -39,14 +39,14 @@ final class StdioServer: ServerLink {
     var calls: [Int: Call] = [:]
     var lastID = 0
     var lines: LineReader
-    /// The end of what it wrote to its standard error.
+    /// The end of the server's standard error.
     var printed: [UInt8] = []
     /// Why it takes nothing more.
     var fault: ServerFailure?
     var isRetired = false
     var running: Task<Void, Never>?
 
-    /// Whether all that is waited for are answers that are overdue.
+    /// Whether every call that it has is overdue.
     var isHung: Bool { !calls.isEmpty && calls.values.allSatisfy(\.isOverdue) }
   }
 
@@ -56,13 +56,13 @@ final class StdioServer: ServerLink {
   private let state: Mutex<State>
   private let limit: Int
 
-  /// How long it has to end when it is asked to, and to answer what is cancelled.
+  /// The time that the server has to exit when asked to, and to answer a cancelled call.
   private static let grace = TimeSpan.seconds(2)
   private static let mostPrinted = 8192
-  /// How long its exit may come behind the end of its standard output.
+  /// How long after the end of its standard output it may exit.
   private static let farewell = TimeSpan.milliseconds(500)
 
-  /// Starts it; that it can't be started is told by the first request.
+  /// Starts the server; the first request reports a failed start.
   static func start(
     _ command: Command, named name: String, longestMessage: Int, time: any TimeSource
   ) -> StdioServer {
@@ -79,7 +79,7 @@ final class StdioServer: ServerLink {
     return server
   }
 
-  /// Breaks the circle of the process and what it calls.
+  /// Breaks the reference cycle between the process and its callbacks.
   private final class Receiver: Sendable {
     let server = Mutex<StdioServer?>(nil)
   }
@@ -112,7 +112,7 @@ final class StdioServer: ServerLink {
     return try await withTaskCancellationHandler {
       await withCheckedContinuation { answer in
         let refusal = state.withLock { state -> ServerFailure? in
-          // Cancelled before it was sent; what is cancelled from here on finds the call.
+          // Cancelled before it was sent; a later cancellation finds the call.
           if Task.isCancelled {
             return ServerFailure(reason: .cancelled(mayHaveHappened: false), message: "'\(name)' was not asked")
           }
@@ -138,13 +138,13 @@ final class StdioServer: ServerLink {
 
   private func say(_ message: ModelContextMessage) { process.say(message.bytes + [ASCII.newline]) }
 
-  /// Takes no further calls, and ends it after those that are under way.
+  /// Accepts no further calls, and ends the process after the calls that are under way.
   private func retire(_ state: inout State) {
     state.isRetired = true
     if state.calls.isEmpty { process.finish() }
   }
 
-  /// The call that an answer is for; nil if it isn't waited for any more.
+  /// The call for an answer; nil if nothing waits for it any more.
   private func take(_ id: MessageID) -> Call? {
     let (call, isHung, isStray) = state.withLock { state in
       let call = id.number.flatMap { state.calls.removeValue(forKey: $0) }
@@ -157,13 +157,13 @@ final class StdioServer: ServerLink {
     return call
   }
 
-  /// Waits a little for the answers to questions of ours, where one came with an id that no request has.
+  /// Waits briefly for the answers to our own questions, if one came with an unknown id.
   ///
-  /// A call of a tool isn't given up for that: it has the time of its step, and may be doing what it was asked.
+  /// A tool's call isn't given up for this: its step has a time limit, and the tool may be at work.
   private func expectAnother(than id: MessageID) {
     let waiting = state.withLock { $0.calls.filter { $0.value.request.context == nil }.keys }
     guard !waiting.isEmpty else { return }
-    // Ends after the grace; what is under way is waited for by its callers.
+    // Ends after the grace period; callers wait for pending answers.
     Task { [time, self] in
       try? await time.sleep(for: Self.grace)
       let left = state.withLock { state in waiting.compactMap { state.calls.removeValue(forKey: $0) } }
@@ -199,7 +199,7 @@ final class StdioServer: ServerLink {
         returning: .failure(
           ServerFailure(reason: .cancelled(mayHaveHappened: false), message: "\(call.request.what) was cancelled")))
     }
-    // Ends after the grace; what is under way is waited for by its callers.
+    // Ends after the grace period; callers wait for pending answers.
     Task { [time, self] in
       try? await time.sleep(for: Self.grace)
       let isHung = state.withLock { state in
@@ -210,7 +210,7 @@ final class StdioServer: ServerLink {
     }
   }
 
-  /// Has the process end now.
+  /// Ends the process now.
   private func end() { state.withLock { $0.running }?.cancel() }
 
   // MARK: Hearing
@@ -250,7 +250,7 @@ final class StdioServer: ServerLink {
     case .failure(let id?, let error):
       guard let call = take(id) else { return }
       call.answer.resume(returning: .failure(call.request.failure(error, of: name)))
-    // What it couldn't read is lost, and whose it was isn't known.
+    // A request that it couldn't read is lost, and nothing says which one it was.
     case .failure(nil, let error): fail("'\(name)' couldn't read a request: \(error.message.safe)")
     case .notification("notifications/progress", let params):
       guard let token = params[RequestEnvelope.Key.progressToken]?.int,
@@ -278,9 +278,9 @@ final class StdioServer: ServerLink {
 
   // MARK: Ending
 
-  /// It closed its standard output: mostly because it exits, which says more.
+  /// Handles the end of the standard output, mostly by an exit, which has a more useful message.
   private func outputEnded() {
-    // Ends after the moment in which a process that exits has exited.
+    // Ends after the time that an exiting process needs.
     Task { [time, self] in
       try? await time.sleep(for: Self.farewell)
       let isUsed = state.withLock { $0.fault == nil && !($0.isRetired && $0.calls.isEmpty) }
@@ -331,7 +331,7 @@ final class StdioServer: ServerLink {
 }
 
 extension ServerRequest {
-  /// What messages call it.
+  /// The request's name in messages.
   var what: String { params["name"]?.string.map { "the tool '\($0)'" } ?? "'\(method)'" }
 
   /// Why it failed by the server's own word.
@@ -351,7 +351,7 @@ extension ServerFailure {
 }
 
 extension ModelContextError {
-  /// What a server asks of its client that runs don't do.
+  /// Refuses a request from the server to its client that a run doesn't serve.
   static func refused(_ method: String) -> ModelContextError {
     ModelContextError(.methodNotFound, "'\(method.excerpt(60))' isn't answered here: a run has no model and no person")
   }

@@ -1,7 +1,7 @@
 // A call of a tool, and the contract of the tools that serve it: `errand/baseline`, `errand/reconcile`, `errand/preview`.
 //
-// Each of those gets, of the call's own arguments, those that its inputSchema declares, and as far as it declares them
-// and the tool has no argument of the same name:
+// Each of these tools gets the call's own arguments that its inputSchema declares. It also gets the following, if it
+// declares them and the tool has no argument of the same name:
 //
 //     key          the step's idempotency key, the same in every attempt
 //     baseline     for `errand/reconcile`: what the baseline tool answered before the first attempt; {} without one
@@ -13,17 +13,17 @@
 //     {"outcome": "notDone"}               the tool may be called again
 //     {"outcome": "unknown", "look": "…"}  a person has to look, at what the sentence says
 //
-// and the preview tool {"changes": [{"subject": "…", "before": "…", "after": "…"}]}: `before` is absent for what isn't
-// there yet, `after` for what will be gone. `output` may also be what the action gives, for a tool without outputSchema:
-// {"text": "…", "content": […]}. Answers are structuredContent, or JSON as the only text; where the SDK puts
-// an answer into {"result": …}, what is in it counts.
+// and the preview tool {"changes": [{"subject": "…", "before": "…", "after": "…"}]}: `before` is absent if the subject
+// doesn't exist yet, `after` if it will be removed. `output` may also be the action's own output, for a tool without
+// outputSchema: {"text": "…", "content": […]}. Answers are structuredContent, or JSON as the only text; if the SDK puts
+// an answer into {"result": …}, its content counts.
 
 import ActionKit
 import Basics
 import ModelContext
 import PluginLocks
 
-/// What an action of a lock does on a server.
+/// The calls of an action of a lock on its server.
 struct ToolCalls: Sendable {
   let action: LockedAction
   private let call: Value
@@ -51,7 +51,8 @@ struct ToolCalls: Sendable {
       calls.takingBaseline = { input, service, context in
         let service = try Self.cast(service)
         guard call["baseline"] != nil else {
-          // The attempt is on record from here on, and what interrupts it is a doubt: the start of a server need be none.
+          // From here on the attempt is recorded, and an interruption leaves its outcome unknown. The server is started
+          // now, so that a failed start isn't such an interruption.
           try await service.meet()
           return .map(ValueMap())
         }
@@ -105,7 +106,8 @@ struct ToolCalls: Sendable {
   ) async throws(ActionError) -> Value {
     let answer = try await service.call(tool, arguments(input, context), isWrite: isWrite, in: context)
     if answer.isError {
-      // By its own word it failed, and did what it did. Of a write that can be looked up this is worth a look.
+      // The tool reports a failure, but may have changed something. A write that can be reconciled is, so its outcome
+      // is unknown; another counts as done.
       throw failure(
         answer, of: tool, effect: isWrite ? call["reconcile"] == nil ? .done : .unknown : ActionError.Effect.none)
     }
@@ -114,7 +116,7 @@ struct ToolCalls: Sendable {
       return try output(structured: answer.structured, text: text, content: answer.content)
     } catch {
       let value = answer.structured ?? (try? JSON.parse(Array(text.utf8)))
-      // The server was asked for its tools before, and they are those of the lock.
+      // The server's tools were compared with the lock before the call.
       let advice =
         value.map { action.output.isLoosenedByText(error, in: $0) } ?? false
         ? "to read dates and times as texts, run 'errand plugin update \(service.lock.name) --dates text'"
@@ -135,7 +137,7 @@ struct ToolCalls: Sendable {
       effect: effect)
   }
 
-  /// What the tool answered, as the action's output.
+  /// The tool's answer as the action's output.
   private func output(structured: Value?, text: String, content: [Value]) throws(ValueError) -> Value {
     if isPlain {
       var output = ValueMap([("text", .string(text)), ("content", .list(content))])
@@ -197,7 +199,7 @@ struct ToolCalls: Sendable {
     }
   }
 
-  /// The action's output, from what the reconcile tool answered as such.
+  /// The action's output, from the `output` of the reconcile tool.
   private func lookedUp(_ given: Value?) throws(ValueError) -> Value {
     switch given?.content {
     case nil, .null:
@@ -207,7 +209,7 @@ struct ToolCalls: Sendable {
       return try output(
         structured: nil, text: text, content: [.object(["type": .string("text"), "text": .string(text)])])
     case .map:
-      // What such a tool gives, in the form in which `--output` takes it.
+      // The output of such a tool, in the form that `--output` takes.
       if isPlain, let given, given["text"] != nil, given["content"] != nil {
         return try action.output.taking(given, as: "output")
       }
@@ -233,7 +235,7 @@ struct ToolCalls: Sendable {
         change[name].flatMap { $0.isNull ? nil : $0.string ?? JSON.shown($0) }
       }
       let (before, after) = (shown("before"), shown("after"))
-      // It would pass for what is the same before and after.
+      // Without both, the change would look like no change.
       if before == nil, after == nil { throw fault(#""before" or "after""#) }
       return Change(subject, from: before, to: after)
     }

@@ -1,15 +1,15 @@
 // How the tools of a server become the actions of a lock.
 //
-// What of a tool can't be read is left out, and told: a tool whose name another one has, the outputSchema that isn't one.
+// Parts of a tool that can't be read are left out and reported: a tool whose name is taken, an invalid outputSchema.
 //
 // A tool `get_current_time` is the action `getCurrentTime`: its name in lowerCamelCase, with a number behind it if
-// another has it. The fields of its inputSchema are those of `with`, the fields of its outputSchema those of the
-// output; without one, or where it has no known fields, the output is the text, the content and the structured content.
-// What an inputSchema allows beside named fields, or in their place, is one more field, `arguments`: a map whose members
-// are arguments.
+// another has it. The fields of its inputSchema become the fields of `with`, and the fields of its outputSchema the
+// output's. Without an outputSchema, or if that has no known fields, the output is the text, the content and the
+// structured content. If an inputSchema allows other arguments, beside named fields or in their place, the action has
+// one more field, `arguments`: a map whose members are arguments.
 //
-// Its effect is what the person said who added the plugin, else `errand/effect` in the tool's `_meta`, else what its hints
-// say, if they are trusted, and else `write`. Of `_meta` there count, beside that:
+// The effect comes from the person who added the plugin, else from `errand/effect` in the tool's `_meta`, else from its
+// hints, if they are trusted; else it is `write`. Other members of `_meta` that count:
 //
 //     errand/reconcile   the tool that looks whether a write was done
 //     errand/baseline    the tool that looks what is there before a write, for that
@@ -20,19 +20,19 @@
 //
 // Any other `errand/…` is refused, because it is misspelt.
 //
-// A tool that only serves another as one of the first three isn't an action, unless it has an `errand/effect` of its own.
+// A tool that serves another only by one of the first three isn't an action, unless it has its own `errand/effect`.
 //
 // An entry's `call` has `tool`, the tool's own name; `nulls`, the arguments that are sent as null when they are left
-// out, because they must be given and may be null; `whole`, the field whose members are arguments; `key`; `hints`, as
-// the server gives them, to be shown; `plain`, where there is no outputSchema; and `reconcile`, `baseline` and
-// `preview`, each with the tool and the arguments that it takes.
+// out, because they must be given and may be null; `whole`, the field whose members are arguments; `key`; `hints`, the
+// server's own hints, to be shown; `plain`, if there is no outputSchema; and `reconcile`, `baseline` and `preview`,
+// each with the tool and its arguments.
 
 import ActionKit
 import Basics
 import ModelContext
 import PluginLocks
 
-/// Makes a lock of what a server offers.
+/// Makes a lock of a server's tools.
 struct ToolLocks {
   let name: String
   var source: MCPSource
@@ -110,11 +110,11 @@ struct ToolLocks {
       source: written, connection: connection, types: encoder.types, actions: actions, file: file)
   }
 
-  /// What a tool can be to another.
+  /// The role of a tool that serves another tool.
   enum Helper: String, CaseIterable {
     case reconcile, baseline, preview
     var key: String { "errand/\(rawValue)" }
-    /// What it can be given beside the tool's own arguments.
+    /// The arguments that the helper can get beside the tool's own.
     var given: [String] { self == .reconcile ? ["key", "baseline", "started_at"] : ["key"] }
   }
 
@@ -247,7 +247,7 @@ struct ToolLocks {
       timeout: timeout, call: .map(call))
   }
 
-  /// What a reader took as anything in a schema, each part by its place.
+  /// The parts of a schema that a reader took as anything, each with its place.
   private static func leftOut(
     by reader: inout SchemaReader, _ whole: String
   ) -> [(part: String, reason: String)] {
@@ -267,7 +267,7 @@ struct ToolLocks {
     return parts
   }
 
-  /// A schema with its named fields alone, where it has some; what it allows beside them is `whole`.
+  /// A schema with only its named fields, if it has some; `whole` is for the rest.
   private static func named(_ schema: Value) -> Value {
     guard var map = schema.map, map["properties"]?.map?.isEmpty == false else { return schema }
     for word in ["additionalProperties", "patternProperties", "anyOf", "oneOf", "then", "else", "dependentSchemas"] {
@@ -288,7 +288,7 @@ struct ToolLocks {
       let isOpen = schema.map.map(SchemaReader.isOpen) ?? false
       guard hasPatterns || isOpen || hasAlternatives else { return nil }
     } else {
-      // What has nothing but its type takes nothing, also if it doesn't say so.
+      // A schema that has only a type allows no arguments, even if it doesn't say so.
       let said: Set = [
         "type", "title", "description", "$schema", "$id", "$defs", "definitions", "properties", "required",
       ]
@@ -354,7 +354,7 @@ struct ToolLocks {
     return texts
   }
 
-  /// A schema without titles, which the SDK makes of the names and which say nothing more; as deep as JSON is read.
+  /// A schema without titles, which the SDK only derives from the names; as deep as JSON is read.
   private static func untitled(_ schema: Value) -> Value {
     switch schema.content {
     case .list(let items): return .list(items.map(untitled))
@@ -370,7 +370,7 @@ struct ToolLocks {
     }
   }
 
-  /// A tool's name as that of an action.
+  /// The action's name for a tool.
   static func actionName(_ tool: String) -> String {
     let name = ActionName.of(tool)
     return name.isEmpty ? "tool" : name

@@ -1,8 +1,8 @@
-// How operations get the names of actions, and are chosen by them.
+// Makes the actions' names for operations, and chooses operations by name.
 //
-// A name is made of `operationId` (`ActionName`); without one, of the method and the path, without `api` and `v1` at its
-// beginning: `GET /api/contents/{path}` is `getContentsByPath`. Names that would be the same get numbers, in the document's
-// order, whichever of them are chosen in the end.
+// A name is made of `operationId` (`ActionName`); without one, of the method and the path, without `api` and `v1` at
+// its beginning: `GET /api/contents/{path}` is `getContentsByPath`. Equal names get numbers in the document's order,
+// whichever of the operations are chosen later.
 
 import Basics
 import PluginLocks
@@ -18,7 +18,7 @@ enum ActionNames {
     }
   }
 
-  /// The name of the action that gives all of the list of which another gives a page.
+  /// The name of the action that reads the whole list of an action that returns one page.
   static func whole(_ name: String) -> String { "\(name)All" }
 
   private static func name(ofPath operation: OpenAPIDocument.Operation) -> String {
@@ -33,7 +33,7 @@ enum ActionNames {
   }
 }
 
-/// Which operations a person wants.
+/// Chooses the operations that a person wants.
 struct OperationFilter {
   private let patterns: [String]
 

@@ -1,8 +1,8 @@
-// An action of a document, done: the request made of its input, sent, and the answer made to fit.
+// Runs an action of a document: makes the request from the input, sends it, and fits the answer to the lock's types.
 //
-// Parameters of a path are one segment each: what isn't a letter, a digit or one of `-._~` is percent-encoded, and
-// nothing, `.` and `..` are refused, so that no value leads to another path. What became of a write is told as `http`
-// tells it. An answer that doesn't fit what the lock says is an error, and after a write the write was done.
+// Each parameter of a path is one segment: everything but letters, digits and `-._~` is percent-encoded, and an empty
+// text, `.` and `..` are refused, so that no value leads to another path. The outcome of a write is reported as `http`
+// reports it. An answer that doesn't match the lock is an error; after a write the error says that the write was done.
 
 import ActionKit
 import Basics
@@ -11,7 +11,7 @@ import HTTPPlugin
 import LocalFiles
 import PluginLocks
 
-/// A service that is asked as a document and a connection say.
+/// The service of a document, with the client of its connection.
 final class OpenAPIService: Sendable {
   let client: WebClient
   let connection: String
@@ -25,7 +25,7 @@ final class OpenAPIService: Sendable {
     self.hasCredentials = hasCredentials
   }
 
-  /// An error as it is, with what may help against a refusal for want of credentials.
+  /// Adds advice to an error that the service gave because no credentials are set.
   fileprivate func advised(_ error: ActionError) -> ActionError {
     guard error.status == 401, !hasCredentials, let credentials = needs.credentials else { return error }
     var error = error
@@ -38,11 +38,11 @@ struct CallRunner: Sendable {
   private let call: OperationCall?
   private let input: ObjectSchema
   private let output: ObjectSchema
-  /// Whether anything may have happened when no answer came.
+  /// Whether a call without an answer may have changed something.
   private let isWrite: Bool
   private let id: String
   private let plugin: String
-  /// What to do when the service isn't as the lock says.
+  /// The advice to people when the service doesn't match the lock.
   private let advice: String
 
   init(_ action: LockedAction, of plugin: String) {
@@ -98,14 +98,14 @@ struct CallRunner: Sendable {
       case .bytes: fields["body"] = .bytes(response.body)
       case .text: fields["body"] = try AnswerFields.body(of: response, to: request, as: .text, isWrite: isWrite).0
       case .json:
-        // What is a text anyway is written without quotes by some services.
+        // Some services write a text without quotes where JSON is expected.
         let isAny: Bool =
           switch output.field(named: "body")?.type {
           case .string, .dyn: true
           default: false
           }
         let body = try AnswerFields.body(of: response, to: request, as: isAny ? .auto : .json, isWrite: isWrite).0
-        // Where a type is known, null is as an empty answer, which leaves out what recipes rely on.
+        // If the type is known, null counts as an empty answer, without the body that recipes rely on.
         if !body.isNull || output.field(named: "body")?.type.isDynamic == true { fields["body"] = body }
       }
     }
@@ -220,7 +220,7 @@ struct CallRunner: Sendable {
     }
   }
 
-  /// What of an input is refused whatever else is in it.
+  /// The values of an input that are refused, whatever the rest of it is.
   func refusals(of input: StepInput) -> [Refusal] {
     guard let call else { return [] }
     return call.parameters.compactMap { parameter in
@@ -238,11 +238,12 @@ struct CallRunner: Sendable {
 
   var previewReads: Bool { call?.hasGet == true }
 
-  /// Whether nothing can be read beforehand of what it changes, so that a plan shows only what is sent.
+  /// Whether a preview can't read the state before the change, so that a plan shows only the request.
   var previewsDeeds: Bool { call.map { !$0.hasGet && ($0.method == "POST" || $0.method == "PATCH") } ?? false }
   var sends: String? { call.map { "\($0.method) \($0.path)" } }
 
-  /// The path of the only thing that it writes; nil for what may change anything of the service, as POST and PATCH may.
+  /// The path of the only thing that it writes; nil for POST, PATCH and other methods, which may change anything of the
+  /// service.
   func onlyPath(of input: Value) -> String? {
     guard let call, call.method == "PUT" || call.method == "DELETE",
       let address = try? ParameterText.address(call, input)
@@ -272,13 +273,13 @@ struct CallRunner: Sendable {
     guard let there, let members = sent.map?.members else {
       return [Change(subject, from: there.map { WebBody.shown($0, in: context) }, to: WebBody.shown(sent, in: context))]
     }
-    // Of what is there, what is replaced.
+    // Show only the members that the request replaces.
     var before = ValueMap()
     for member in members { before[member.key] = there.map?[member.key] }
     return [Change(subject, from: WebBody.shown(.map(before), in: context), to: WebBody.shown(sent, in: context))]
   }
 
-  /// What GET gives at the path.
+  /// The content that GET returns at the path.
   private func there(
     _ call: OperationCall, _ input: Value, on service: OpenAPIService, in context: ActionContext
   ) async throws(ActionError) -> Value {
@@ -301,7 +302,7 @@ struct CallRunner: Sendable {
     }
   }
 
-  /// What is sent, for people.
+  /// The body that is sent, as people see it.
   private func shownBody(_ call: OperationCall, _ input: Value) -> Value {
     guard let body = call.body, let value = input[body.input], !value.isNull else { return .null }
     switch body.form {

@@ -1,19 +1,19 @@
-// The credentials that a document's operations want (OpenAPI 3.1, "Security Scheme Object", "Security Requirement
-// Object"), and which of them one connection gives.
+// Finds the credentials that a document's operations need (OpenAPI 3.1, "Security Scheme Object", "Security Requirement
+// Object"), and chooses one alternative for a connection.
 //
 // Each operation has alternatives, each of several credentials together. The connection gets the alternative that
-// authorises most operations. What remains is told with the number of its operations: other kinds, which another
-// connection can give, and what no connection gives.
+// authorises most operations. The rest is reported with the number of its operations: other kinds, which another
+// connection can give, and kinds that no connection can give.
 //
-// An API key in the header Authorization is to be sent as it is, but mostly that means that the person puts another word
-// before it. Which one is only said in words: `Token token=<key>`, `Authorization: GenieKey KEY`.
+// An API key in the header Authorization should be sent unchanged, but mostly the person has to put a word before it.
+// Only the description says which: `Token token=<key>`, `Authorization: GenieKey KEY`.
 
 import ActionKit
 import Basics
 import HTTPClient
 
 extension OpenAPIDocument {
-  /// What a connection can give.
+  /// A kind of credentials that a connection can give.
   enum Scheme: Hashable {
     case bearer
     case basic
@@ -23,7 +23,7 @@ extension OpenAPIDocument {
     /// A key in the header Authorization, after other words than `Bearer`.
     case authorization(String)
 
-    /// The header that it is sent in, in small letters; nil if it is no header.
+    /// The header that carries it, in lowercase; nil if it isn't sent in a header.
     var field: String? {
       switch self {
       case .bearer, .basic, .authorization: "authorization"
@@ -33,7 +33,7 @@ extension OpenAPIDocument {
     }
   }
 
-  /// What an operation may want: what a connection can give, or words for what it can't.
+  /// The credentials that an operation may need: a scheme that a connection can give, or words for one that it can't.
   enum Credential: Hashable {
     case scheme(Scheme)
     case unsupported(String)
@@ -41,12 +41,12 @@ extension OpenAPIDocument {
     var scheme: Scheme? { if case .scheme(let scheme) = self { scheme } else { nil } }
   }
 
-  /// What the document says of schemes, by their names.
+  /// The document's definitions of schemes, by name.
   private var declared: Value? {
     isSwagger ? root["securityDefinitions"] : member("components", of: root)?["securitySchemes"]
   }
 
-  /// The schemes by which its service takes credentials; `security` has their names.
+  /// The schemes of the document, each with the name that `security` uses.
   var credentials: [(name: String, credential: Credential)] {
     (declared.flatMap(resolved)?.map?.members ?? []).prefix(200).compactMap { member in
       guard let name = member.name else { return nil }
@@ -65,7 +65,7 @@ extension OpenAPIDocument {
     // Without its flows, OAuth is a token that something else got.
     case ("http", "bearer", _), ("oauth2", _, _), ("openidconnect", _, _): return .scheme(.bearer)
     case ("http", let known, _):
-      // What is computed for each request can't be written down.
+      // Credentials that are computed for each request can't be configured.
       let isComputed = [
         "digest", "negotiate", "ntlm", "hoba", "mutual", "scram-sha-1", "scram-sha-256", "oauth", "dpop", "hawk",
         "gnap",
@@ -97,7 +97,7 @@ extension OpenAPIDocument {
     return .unsupported("a scheme of another form than the specification's (\(name))")
   }
 
-  /// Whether a key in the header Authorization is of a form that isn't said.
+  /// Whether the form of a key in the header Authorization isn't documented.
   func isAssumed(_ scheme: Scheme, of operations: [Operation]) -> Bool {
     guard scheme == .bearer else { return false }
     let bearers = credentials.filter { $0.credential == .scheme(.bearer) }.map(\.name)
@@ -109,12 +109,12 @@ extension OpenAPIDocument {
     }
   }
 
-  /// The words before the key in a header Authorization, as a description has them: `Token token=`, `GenieKey `, or
-  /// nothing; nil if it doesn't say.
+  /// The words before the key in a header Authorization, as a description shows them: `Token token=`, `GenieKey `, or
+  /// nothing; nil if the description doesn't show any.
   static func form(in description: String) -> String? {
     let text = String(description.prefix(2000))
     var spans: [Substring] = []
-    // What follows the header's name, then what is quoted, then what precedes a bracket.
+    // Tries the text after the header's name first, then quoted texts, then the text before a bracket.
     for line in text.split(whereSeparator: \.isNewline) {
       let header = "authorization:"
       if let start = line.indices.first(where: { line[$0...].prefix(header.count).lowercased() == header }) {
@@ -126,7 +126,7 @@ extension OpenAPIDocument {
       for index in parts.indices where index % 2 == 1 { spans.append(parts[index]) }
     }
     for span in spans { if let form = form(ofSpan: span) { return form } }
-    // The rest of it says how the word is made: `Basic base64(user:password)`.
+    // The rest of the text describes the value: `Basic base64(user:password)`.
     if text.lowercased().contains("basic base64") { return "Basic " }
     for (index, character) in zip(text.indices, text) where "<{[".contains(character) {
       let before = text[..<index]
@@ -185,9 +185,10 @@ extension OpenAPIDocument {
       && text.first?.isLetter == true
   }
 
-  // MARK: What operations want
+  // MARK: Needs of operations
 
-  /// The alternatives of an operation, by names; none if it wants nothing, and one without names if none can be read.
+  /// The alternatives of an operation, by names; none if it needs no credentials, and one without names if none can be
+  /// read.
   private func requirements(of operation: Operation) -> [[String]] {
     guard let written = operation.value["security"] ?? root["security"], !written.isNull else { return [] }
     let alternatives = written.list ?? [written]
@@ -196,7 +197,7 @@ extension OpenAPIDocument {
     return all.contains(where: \.isEmpty) ? [] : all
   }
 
-  /// The alternatives of an operation, and the operations that have the same; in the order in which they are met.
+  /// The distinct alternatives of the operations, each with the operations that have them, in the document's order.
   func wanted(by operations: [Operation]) -> [(alternatives: [[Credential]], operations: [Operation])] {
     let credentials = credentials
     let known = Dictionary(credentials.map { ($0.name, $0.credential) }) { first, _ in first }
@@ -204,7 +205,7 @@ extension OpenAPIDocument {
     var places: [[[String]]: Int] = [:]
     for operation in operations {
       var names = requirements(of: operation)
-      // What is said of a parameter only counts where nothing else is.
+      // Parameters that describe credentials count only if nothing else does.
       if names.isEmpty, operation.value["security"] == nil {
         let own = keysAmongParameters(of: operation, credentials)
         if !own.isEmpty { names = [own] }

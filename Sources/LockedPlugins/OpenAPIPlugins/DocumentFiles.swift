@@ -1,8 +1,8 @@
-// A document in several files: what its references into other files lead to is put into it, under `x-errand-files`, and
-// the references are made to lead there. So all that reads the document knows only one.
+// Joins a document that consists of several files: the values that its references into other files lead to are put into
+// it, under `x-errand-files`, and the references then lead there. So the rest of the module reads a single document.
 //
-// A reference counts from the file that it is in (OpenAPI 3.1, "Relative References in API Description URIs"). Each file
-// is read once, and when it can't be read, the references to it stay as they are, so that they are told as written.
+// A reference is relative to its own file (OpenAPI 3.1, "Relative References in API Description URIs"). Each file is
+// read once. If it can't be read, the references to it stay as they are, so that messages quote them as written.
 
 import Basics
 import PluginLocks
@@ -15,20 +15,20 @@ struct DocumentFiles {
   static let member = "x-errand-files"
   /// Why references lead to nothing, by how they are written.
   private(set) var faults: [String: String] = [:]
-  /// What of their texts isn't right and was read all the same.
+  /// The faults in the files' texts that didn't keep them from being read.
   private var oddities: [(part: String, reason: String)] = []
 
   private let name: String
   private let read: Reader
   private var files = ValueMap()
-  /// The files that were asked for, with what is wrong with them.
+  /// The files that were asked for, each with its fault, if any.
   private var known: [String: String?] = [:]
   private var waiting: [(path: String, content: Value)] = []
   private var bytes = 0
   private static let mostFiles = 10_000
   private static let mostBytes = 32 << 20
 
-  /// - Parameter name: That of the document's own file.
+  /// - Parameter name: The name of the document's own file.
   private init(_ name: String, _ read: @escaping Reader) {
     self.name = name
     self.read = read
@@ -91,7 +91,7 @@ struct DocumentFiles {
     return reference
   }
 
-  /// Reads a file, and tells why it can't be read.
+  /// Reads a file; returns its fault if it can't be read.
   private mutating func load(_ path: String) -> String? {
     guard known.count < Self.mostFiles else { return ", and more than \(Self.mostFiles) files aren't read" }
     do throws(PluginLockError) {

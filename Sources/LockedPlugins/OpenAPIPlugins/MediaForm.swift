@@ -1,14 +1,14 @@
 import Basics
 import HTTPTypes
 
-/// What is done with a body of a media type.
+/// How a body of a media type is handled.
 enum MediaForm: Int {
   // In the order of preference, where there are several.
   case json, urlencoded, multipart, text, bytes
 
-  /// nil for what isn't a media type.
+  /// Nil if the text isn't a media type.
   ///
-  /// Its parameters don't change which one it is (RFC 9110, section 8.3.1).
+  /// A type's parameters are ignored, as they don't change the type (RFC 9110, section 8.3.1).
   init?(_ type: String) {
     let name = MediaForm.bare(type)
     guard MediaType.fault(of: name.replacing("*", with: "x")) == nil else { return nil }
@@ -28,7 +28,7 @@ enum MediaForm: Int {
   /// The type without its parameters.
   private static func bare(_ type: String) -> String { String(type.prefix { $0 != ";" }).trimmed.lowercased() }
 
-  /// The type as it is sent: one of a range, and without parameters that say how much it is wanted or how it is written.
+  /// The type to send: one type of a range, without parameters for preference or format.
   private func sent(_ type: String) -> String {
     let name = MediaForm.bare(type)
     guard !name.contains("*") else {

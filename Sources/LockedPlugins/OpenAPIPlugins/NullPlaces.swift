@@ -1,27 +1,27 @@
-// Where null means something in a JSON body.
+// Finds the places in a JSON body where null has a meaning.
 //
-// In recipes null is a field that is left out. A service may want to be told null: Airflow's `logical_date` must be given
-// and may be null. So the lock has, as JSON pointers in which `*` stands for every item, the places that may be null,
-// where a null that a recipe gives is sent; and those of them that must be given, where null is sent for what is left
-// out.
+// In recipes null is a field that is left out, but a service may require a null: Airflow's `logical_date` must be given
+// and may be null. So the lock lists two kinds of places, as JSON pointers with `*` for every item. At places that may
+// be null, a null that a recipe gives is sent. At places that must also be given, null is sent if the recipe leaves the
+// field out.
 
 import ActionKit
 import Basics
 import PluginLocks
 
 struct NullPlaces {
-  /// What may be null.
+  /// The places that may be null.
   private(set) var kept: Set<String> = []
-  /// What of it must be given.
+  /// The places that may be null and must be given.
   private(set) var filled: Set<String> = []
   private let document: OpenAPIDocument
-  /// How many schemas were looked at: what refers to much refers to it many times.
+  /// The number of schemas visited, which is bounded because schemas can refer to each other many times.
   private var visits = 0
   private static let most = 500
   private static let mostVisits = 5000
   private static let deepest = 12
 
-  /// - Parameter type: What the schema became. What is anything there is sent as it is given, and isn't walked.
+  /// - Parameter type: The schema's type. A place of any type is sent as it is given, and isn't walked.
   init(of schema: Value, as type: FieldType, in document: OpenAPIDocument) {
     self.document = document
     walk(schema, as: type, at: "", depth: 0, required: [])
@@ -46,7 +46,7 @@ struct NullPlaces {
       let place = "\(path)/\(name.asPointerPart)"
       if isNullable(member.value) {
         kept.insert(place)
-        // The service writes what is read-only, and needs no null for it.
+        // Only the service writes read-only fields, so it needs no null.
         let isReadOnly = (document.resolved(member.value) ?? member.value)["readOnly"]?.bool == true
         if required.contains(name), !isReadOnly { filled.insert(place) }
       }
@@ -82,7 +82,7 @@ extension FieldType {
 }
 
 extension OperationCall.Body {
-  /// The value as it is sent: without nulls that say nothing, and with those that have to be said.
+  /// The value as it is sent: without nulls that mean nothing, and with nulls that the service requires.
   func shaped(_ value: Value, as type: FieldType, at path: String = "") -> Value {
     switch (type, value.content) {
     case (.object(let schema), .map(let map)):

@@ -1,8 +1,8 @@
-// An OpenAPI document, of version 2.0 (Swagger), 3.0 or 3.1, in JSON or YAML: its operations, where its service is, and
-// which credentials that wants.
+// An OpenAPI document, of version 2.0 (Swagger), 3.0 or 3.1, in JSON or YAML: its operations, the address of its
+// service, and the credentials that the service takes.
 //
-// It is read as data that others wrote. References lead to places in the document and in files beside it, and so many
-// steps. What has another form than the specification's is taken as if it weren't there, and told.
+// The document is untrusted data. References lead to places in the document and in files beside it, up to a fixed
+// number of steps. A part whose form differs from the specification is ignored and reported.
 
 import ActionKit
 import Basics
@@ -15,11 +15,11 @@ struct OpenAPIDocument {
   let references: References
   /// Whether it has the form of version 2.0.
   let isSwagger: Bool
-  /// What messages call it.
+  /// The document's name in messages.
   let name: String
   /// Why references into other files lead to nothing, by how they are written.
   private let faults: [String: String]
-  /// What of its text isn't right and was read all the same, each with its place.
+  /// The faults of its text that didn't keep it from being read, each with its place.
   let oddities: [(part: String, reason: String)]
 
   /// Documents are larger than recipes: GitHub's has 12 MB.
@@ -40,7 +40,7 @@ struct OpenAPIDocument {
     let (joined, faults) = files.map { DocumentFiles.joined(written, called: name, $0, &oddities) } ?? (written, [:])
     // A version without quotes is a number in YAML.
     func version(_ key: String) -> String? { joined[key].flatMap { $0.string ?? $0.csvField } }
-    // Before 3.1, what is beside a reference is ignored.
+    // Before 3.1, members beside a reference are ignored.
     let root = version("openapi")?.hasPrefix("3.1") == true ? joined.withWordsBesideReferences : joined
     references = References(root)
     self.faults = faults
@@ -66,7 +66,7 @@ struct OpenAPIDocument {
     }
   }
 
-  /// What a file is that people take for a document, and what to do then; nil if it may be one.
+  /// Names another format that people take for OpenAPI, with advice; nil if the file may be a document.
   private static func otherFormat(of bytes: ArraySlice<UInt8>) -> String? {
     if bytes.starts(with: Array("PK\u{3}\u{4}".utf8)) || bytes.starts(with: [0x1F, 0x8B]) {
       return "compressed; unpack it, and name the OpenAPI document in it"
@@ -78,9 +78,9 @@ struct OpenAPIDocument {
     return start.hasPrefix("<") ? "XML; an OpenAPI document is JSON or YAML" : nil
   }
 
-  /// What is in a file, JSON or YAML; an error's message follows the file's name.
+  /// Reads a file's JSON or YAML; an error's message follows the file's name.
   ///
-  /// - Parameter oddities: Takes what isn't right, and was read all the same.
+  /// - Parameter oddities: Gets the faults that don't keep the file from being read.
   static func value(
     of bytes: [UInt8], called name: String, _ oddities: inout [(part: String, reason: String)]
   ) throws(PluginLockError) -> Value {
@@ -116,10 +116,10 @@ struct OpenAPIDocument {
     }
   }
 
-  /// What a value refers to, or the value itself; nil if it refers to nothing that is there.
+  /// The target of a reference, or the value itself if it isn't one; nil if the target doesn't exist.
   func resolved(_ value: Value) -> Value? { references.resolved(value) }
 
-  /// A member of a value, and what it refers to.
+  /// A member of a value, with a reference resolved.
   func member(_ name: String, of value: Value) -> Value? { value[name].flatMap(resolved) }
 
   /// Why a value that is a reference leads to nothing.
@@ -135,14 +135,14 @@ struct OpenAPIDocument {
     faults[reference].map { "'\(reference.safe.shortened(to: 200))'\($0)" }
   }
 
-  // MARK: What it says of the service
+  // MARK: Its service
 
   var title: String { root["info"]?["title"]?.string?.safe.trimmed.shortened(to: 100) ?? "" }
   var version: String { root["info"]?["version"].flatMap { $0.csvField }?.safe.shortened(to: 40) ?? "" }
 
-  /// The address of the service, which is a path if the document doesn't say more.
+  /// The address of the service; only a path if the document has no more.
   ///
-  /// It is that which the document says first, unless no operation is there and all name others.
+  /// It is the document's first address, unless all operations name other ones.
   func server(for operations: [Operation]) -> String? {
     guard !isSwagger else {
       let path = root["basePath"]?.string ?? ""
@@ -151,7 +151,7 @@ struct OpenAPIDocument {
       let scheme = schemes.contains("https") || !schemes.contains("http") ? "https" : "http"
       return "\(scheme)://\(host)\(path.hasPrefix("/") || path.isEmpty ? path : "/\(path)")"
     }
-    // Without one it is where the document is (OpenAPI 3.1, "OpenAPI Object"; 2.0, `host`).
+    // The default is the document's own address (OpenAPI 3.1, "OpenAPI Object"; 2.0, `host`).
     let own = Self.servers(root).first ?? (HTTPURL(name) == nil ? nil : "/")
     let others = operations.filter { !$0.servers.isEmpty }
     if others.isEmpty || own != nil && (others.count < operations.count || others.contains { isAt(own, $0) }) {
@@ -187,7 +187,7 @@ struct OpenAPIDocument {
 
   // MARK: Operations
 
-  /// Whether an operation tells what is at its path: a GET that needs to know nothing else.
+  /// Whether an operation reads the resource at its path: a GET that needs no other parameters.
   func looksUp(_ operation: Operation) -> Bool {
     guard operation.method == "GET", operation.value["x-errand-effect"] == nil, operation.servers.isEmpty else {
       return false
@@ -204,26 +204,26 @@ struct OpenAPIDocument {
     /// With `{name}` for each parameter in it.
     var path: String
     var value: Value
-    /// What the parameters of all operations at the path are.
+    /// The parameters that all operations at the path have.
     var shared: [Value]
-    /// The parameters of its own.
+    /// The operation's own parameters.
     var own: [Value]
-    /// The addresses of its service, if it doesn't leave that to the document.
+    /// The addresses that the operation gives for its service; empty if the document's count.
     var servers: [String]
 
     var id: String? { value["operationId"]?.string }
     var tags: [String] { (value["tags"]?.list ?? []).compactMap(\.string) }
-    /// The parameters as they are written, those of the path first.
+    /// The parameters as written: the path's, then the operation's own.
     var parameters: [Value] { shared + own }
-    /// What messages call it.
+    /// The operation's name in messages.
     var name: String { "\(method) \(path.safe.shortened(to: 100))" }
   }
 
   static let methods = ["get", "head", "put", "post", "patch", "delete"]
-  /// Those that no action has: they say something of other requests, or of the connection.
+  /// Methods that no action has: they concern other requests, or the connection.
   private static let otherMethods = ["options", "trace", "query"]
 
-  /// The members of an operation, and those of them that tell it from other objects.
+  /// The members that an operation can have; `tellingParts` distinguish it from other objects.
   private static let parts: Set = [
     "tags", "summary", "description", "externalDocs", "operationId", "parameters", "requestBody", "responses",
     "callbacks", "deprecated", "security", "servers", "consumes", "produces", "schemes",
@@ -242,7 +242,7 @@ struct OpenAPIDocument {
     return isReferred ? isTold && (isPlain || map["operationId"]?.string != nil) : isTold || isPlain
   }
 
-  /// The parameters of a path or an operation; an error tells why they can't be read.
+  /// The parameters of a path or an operation; an error says why they can't be read.
   private func parameters(of part: Value) throws(PluginLockError) -> [Value] {
     guard let written = part["parameters"], !written.isNull else { return [] }
     guard let found = resolved(written) else {
@@ -252,12 +252,12 @@ struct OpenAPIDocument {
     return list
   }
 
-  /// Whether a member of a path item says something of all its operations, or of none.
+  /// Whether a member of a path item applies to all its operations, or to none.
   private static func isPartOfPath(_ name: String) -> Bool {
     ["$ref", "summary", "description", "servers", "parameters"].contains(name) || name.hasPrefix("x-")
   }
 
-  /// What of a path item isn't read, though it may be meant as an operation.
+  /// The members of a path item that aren't read, though they may be meant as operations.
   private func unread(_ item: ValueMap, at path: String) -> [(part: String, reason: String)] {
     var found: [(part: String, reason: String)] = []
     for member in item.members {
@@ -277,7 +277,7 @@ struct OpenAPIDocument {
     return found
   }
 
-  /// The operations, and what at their places is none.
+  /// The operations, and the values in their places that aren't operations.
   func operations() throws(PluginLockError) -> (read: [Operation], leftOut: [(part: String, reason: String)]) {
     var operations: [Operation] = []
     var leftOut: [(part: String, reason: String)] = []
@@ -295,7 +295,7 @@ struct OpenAPIDocument {
         leftOut.append((path.safe.shortened(to: 100), "it has no operations"))
         continue
       }
-      // What stands beside a reference counts before what it leads to.
+      // Members beside a reference override the target's.
       if member.value["$ref"] != nil {
         for own in member.value.map?.members ?? [] where own.name != "$ref" { item[own.key] = own.value }
       }

@@ -16,11 +16,11 @@ package enum OpenAPIKind {
   ///   - description: Where it is from, a path or an address, which `update` reads again.
   ///   - only: The operations that become actions: the action's name, the operation's id, a path such as `/pets/*`, or a
   ///     tag such as `tag:pets`, where `*` stands for anything; none for all of them.
-  ///   - effects: What actions do, where a person knows better.
+  ///   - effects: The effects that a person gave to actions; they count before the document's.
   ///   - readsDatesAsText: Whether dates and times are texts, because the service writes them otherwise than RFC 3339 does.
   ///   - files: Reads files that the document refers to, by their paths from its folder on; what it throws follows the
   ///     reference in messages. nil to read none.
-  ///   - file: What messages call the lock.
+  ///   - file: The lock's name in messages.
   package static func lock(
     name: String, document bytes: [UInt8], source description: String, only: [String], effects: [String: Effect],
     readsDatesAsText: Bool = false, files: ((String) throws(PluginLockError) -> [UInt8])? = nil, file: String
@@ -117,15 +117,15 @@ package enum OpenAPIKind {
     return lock
   }
 
-  /// Makes a lock anew, of the document as it is now, as a person had asked for it.
+  /// Makes a lock again, from the present document and with the choices that a person made before.
   ///
-  /// Effects that a person gave to actions that are there no more are dropped.
+  /// Effects that a person gave to actions that don't exist any more are dropped.
   ///
   /// - Parameters:
-  ///   - only: What is chosen in place of what was; nil to leave it.
-  ///   - readsDatesAsText: In place of what was; nil to leave it.
-  ///   - given: Effects that count before those that were given earlier; nil to take one of those back.
-  ///   - moved: Where the document is from now; nil if that is where it was.
+  ///   - only: The operations to choose instead of the earlier choice; nil to keep that.
+  ///   - readsDatesAsText: Replaces the earlier choice; nil to keep that.
+  ///   - given: Effects that replace those given earlier; nil for an action removes its effect.
+  ///   - moved: The document's new address or path; nil if that hasn't changed.
   package static func updated(
     _ lock: PluginLock, document bytes: [UInt8], only: [String]? = nil, readsDatesAsText: Bool? = nil,
     giving given: [String: Effect?] = [:], from moved: String? = nil,
@@ -149,10 +149,10 @@ package enum OpenAPIKind {
   /// Whether the operations of the lock ask for credentials.
   package static func asksForCredentials(_ lock: PluginLock) -> Bool { ServiceNeeds(lock).asksForCredentials }
 
-  /// The lines to put under `connections:` in errand.yaml, with what the document says of the service.
+  /// The lines to put under `connections:` in errand.yaml, with the document's facts about the service.
   package static func connectionSketch(_ lock: PluginLock) -> String { ServiceNeeds(lock).sketch(lock.name) }
 
-  /// What that connection doesn't authorise, a sentence or two for each kind of credentials.
+  /// The operations that this connection doesn't authorise, in a sentence or two for each kind of credentials.
   package static func connectionNotes(_ lock: PluginLock) -> [String] { ServiceNeeds(lock).notes(lock.name) }
 }
 
@@ -209,7 +209,7 @@ extension OpenAPIKind: LockKind {
     let runner = CallRunner(action, of: lock.name)
     let service = Resource.service(base)
     let files = runner.paths(in: input)
-    // What is shown as before and after a PUT or DELETE holds until something else writes at its path, or anywhere.
+    // The values before and after a PUT or DELETE stay valid until something writes at its path, or at an unknown one.
     let elsewhere = Resource.own(lock.name, "anywhere")
     let path = runner.onlyPath(of: input).map { Resource.own(lock.name, "paths").part(at: $0) }
     return Footprint(

@@ -13,12 +13,12 @@
 //       "pages": {"order": "cursor", "at": "/next", "parameter": "cursor", "items": "/data"}
 //     }
 //
-// A parameter has `input`, what recipes call it, if that isn't its name, and `style` and `explode` where they aren't
-// those that its place has, and `reserved` where reserved characters aren't encoded: `simple` in paths and header
-// fields, `form` with `explode` in queries. `json` is the style of one that is JSON. A body has the form json,
-// urlencoded, multipart, text or file; `input` (left out: `body`); `files`, the members that name files; `styles` of
-// those members that are in queries' styles; `filled`, the places that are null where they are left out; and `kept`,
-// those that keep a null that is given.
+// A parameter has `input`, its name in recipes, if that differs from its name in the request; `style` and `explode`
+// where they differ from the defaults of its place; and `reserved` where reserved characters aren't encoded. The
+// defaults are `simple` in paths and header fields, and `form` with `explode` in queries. `json` is the style of a
+// parameter that is JSON. A body has the form json, urlencoded, multipart, text or file; `input` (left out: `body`);
+// `files`, the members that name files; `styles`, the styles of members written as in queries; `filled`, the places
+// that are null where they are left out; and `kept`, the places where a given null is sent.
 
 import ActionKit
 import Basics
@@ -39,7 +39,7 @@ struct OperationCall {
   struct Parameter {
     var place: Place
     var name: String
-    /// What recipes call it.
+    /// The parameter's name in recipes.
     var input: String
     var style: Style
 
@@ -53,7 +53,8 @@ struct OperationCall {
     var word: Word
     /// Whether each item or member is one of its own.
     var explodes: Bool
-    /// Whether reserved characters, and what is percent-encoded already, are sent as they are (`allowReserved`).
+    /// Whether reserved characters, and sequences that are percent-encoded already, are sent unchanged
+    /// (`allowReserved`).
     var allowsReserved = false
 
     enum Word: String {
@@ -107,7 +108,7 @@ extension OperationCall {
     return .map(map)
   }
 
-  /// Reads what a lock has; nil if it isn't as `written` has it.
+  /// Reads the `call` of a lock; nil if it doesn't have the form of `written`.
   init?(_ value: Value) {
     guard let method = value["method"]?.string, let path = value["path"]?.string, path.hasPrefix("/") else {
       return nil

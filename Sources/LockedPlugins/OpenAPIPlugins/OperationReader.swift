@@ -1,13 +1,14 @@
-// An operation of a document as an action.
+// Reads an operation of a document as an action.
 //
-// What an action takes are the operation's parameters, by their own names, and `body`. A name that two places have gets
-// the place after it: `idQuery`. Header fields that the connection or the body says are no inputs. What can't be read is
-// left out and told; where it must be given, or nothing says whether it must, the operation is left out. A parameter of the
-// path that the path doesn't have is told; without a part of the path that it may be meant for, it leaves out the operation.
+// The action's inputs are the operation's parameters, by their own names, and `body`. If two places have the same name,
+// the second gets its place after it: `idQuery`. Header fields that the connection or the body sets aren't inputs. An
+// input that can't be read is left out and reported; if it must be given, or nothing says whether it must, the
+// operation is left out. A path parameter that the path doesn't contain is reported. If the path has no undeclared part
+// that it may be meant for, the operation is left out.
 //
-// What it gives is `status` and `body`. Of several answers of success with different bodies, nothing is known of the
-// body; where one has none, or the operation is DELETE, which is done when nothing is there, it is optional. A body that
-// isn't JSON is a text, or octets if its media type is that of no text.
+// The output is `status` and `body`. If several successful answers have different bodies, the body can be anything. It
+// is optional if one of the answers has none, and for DELETE, which also succeeds if nothing is there. A body that
+// isn't JSON is a text, or octets if its media type isn't a text's.
 
 import ActionKit
 import Basics
@@ -19,10 +20,10 @@ struct OperationReader {
   private var given: SchemaReader
   private var got: SchemaReader
   private let schemes: Set<OpenAPIDocument.Scheme>
-  /// What was read as if it weren't there, and why.
+  /// The parts of the document that were ignored, each with the reason.
   private var ignored: [(part: String, reason: String)] = []
   private static let mostParameters = 200
-  /// What the client, the connection or the body says.
+  /// Header fields that the client, the connection or the body sets.
   private static let ownHeaders: Set = [
     "accept", "authorization", "connection", "content-length", "content-type", "cookie", "expect", "host",
     "transfer-encoding", "upgrade",
@@ -38,7 +39,7 @@ struct OperationReader {
   /// The objects that have a name in the document.
   var named: [(name: String, type: FieldType)] { given.named + got.named }
 
-  /// What of the operations so far counts for nothing, or for anything, and why.
+  /// The parts of the operations so far that are ignored or taken as anything, each with the reason.
   var leftOut: [(part: String, reason: String)] {
     var missing = given.missing
     for reference in got.missing where !missing.contains(reference) { missing.append(reference) }
@@ -51,7 +52,7 @@ struct OperationReader {
       }
   }
 
-  /// Why an operation is no action.
+  /// Why an operation can't be an action.
   struct LeftOut: Error {
     let reason: String
   }
@@ -60,10 +61,10 @@ struct OperationReader {
   struct Read {
     var summary: String
     var input: [FieldSchema]
-    /// What is sent with a query, as the document has it, by the names of inputs.
+    /// The schemas of the parameters in the query, as the document has them, by the names of inputs.
     var querySchemas: [String: Value]
     var body: FieldSchema?
-    /// The names of the answer's header fields, in small letters.
+    /// The names of the answer's header fields, in lowercase.
     var answerHeaders: Set<String>
     var call: OperationCall
     var effect: Effect
@@ -96,7 +97,7 @@ struct OperationReader {
     let inPath = try Self.names(inPath: template.path)
     var parameters = try self.parameters(of: operation)
     for (name, key, isRequired) in template.query {
-      // What the path has as a part of its query may be declared as a part of the path.
+      // A parameter of the path's query may be declared as a parameter of the path.
       if parameters.contains(where: { $0.place == "query" && $0.name.hasSameScalars(as: key) }) { continue }
       let index = parameters.firstIndex { ["path", "query"].contains($0.place) && $0.name.hasSameScalars(as: name) }
       var found =
@@ -110,7 +111,7 @@ struct OperationReader {
       parameters.contains { $0.place == "path" && $0.name.hasSameScalars(as: name) }
     }
     for name in inPath where !parameters.contains(where: { $0.place == "path" && $0.name.hasSameScalars(as: name) }) {
-      // Documents forget them, and what they are is plain.
+      // Documents forget to declare them, but a part of a path is always a text.
       parameters.append(Found(place: "path", name: name, value: Self.text(true)))
     }
     var input: [FieldSchema] = []
@@ -258,7 +259,7 @@ struct OperationReader {
     ])
   }
 
-  /// What is wrong with a `required`.
+  /// The reason for ignoring an invalid `required`.
   private static func notBool(_ word: Value) -> String {
     "it can't be \(word.written.safe.shortened(to: 40)), and is taken as false"
   }
@@ -355,7 +356,7 @@ struct OperationReader {
     switch type {
     case .list, .map, .object, .dyn: break
     default:
-      // One text has no style but those that begin with a sign.
+      // Only the styles that begin with a sign change how a single value is written.
       if let word = found.value["style"]?.string, ["label", "matrix"].contains(word) { break }
       return standard
     }
@@ -371,7 +372,7 @@ struct OperationReader {
     return .init(word: word, explodes: word == .deepObject ? standard.explodes : explodes)
   }
 
-  /// What version 2.0 calls `collectionFormat`.
+  /// The style for a `collectionFormat` of version 2.0.
   private static func style(ofCollection format: String?, in place: OperationCall.Parameter.Place)
     -> OperationCall.Style
   {
@@ -394,7 +395,7 @@ struct OperationReader {
     guard let request = document.resolved(written) else {
       throw LeftOut(reason: document.absence(of: written, called: "its body"))
     }
-    // Nothing says whether it must be given.
+    // Without an object, nothing says whether the body must be given.
     guard request.map != nil || request.isNull else { throw LeftOut(reason: "its body isn't an object") }
     let content = (document.member("content", of: request)?.map?.members ?? []).filter { $0.name != nil }
     guard let (form, type, index) = MediaForm.preferred(content.map { $0.name ?? "" }) else {
@@ -523,7 +524,7 @@ struct OperationReader {
     return (body, field)
   }
 
-  /// Whether a schema is that of octets, as they are.
+  /// Whether a schema describes raw octets.
   private func isBinary(_ schema: Value) -> Bool {
     guard let schema = document.resolved(schema) else { return false }
     if schema["format"]?.string == "binary" || schema["type"]?.string == "file" { return true }
@@ -577,7 +578,7 @@ struct OperationReader {
     }
     if operation.method == "HEAD" { return answer }
     guard !answers.isEmpty else {
-      // What only redirects or changes the protocol has no body of its own.
+      // An operation that only redirects or changes the protocol has no body of its own.
       if saysOther { return answer }
       answer.form = .json
       answer.body = FieldSchema("body", .dyn, "What was answered, which the document doesn't say.", isOptional: true)
@@ -630,7 +631,7 @@ struct OperationReader {
     return answer
   }
 
-  /// What an answer holds; nil if it is nothing.
+  /// The content of an answer; nil if it has none.
   private func content(
     of answer: Value, _ operation: OpenAPIDocument.Operation
   ) -> (MediaForm, type: String, schema: Value)? {
@@ -645,7 +646,7 @@ struct OperationReader {
     return (form, type, document.resolved(content[index].value)?["schema"] ?? .map(ValueMap()))
   }
 
-  /// Why what an answer holds can't be read; nil if it can, or if it holds nothing.
+  /// Why an answer's content can't be read; nil if it can, or if there is none.
   private func fault(of answer: Value, _ operation: OpenAPIDocument.Operation) -> String? {
     guard answer.map != nil else { return "it isn't an answer" }
     if !document.isSwagger, let written = answer["content"], !written.isNull {
@@ -674,8 +675,9 @@ struct OperationReader {
   }
 }
 
-/// A path with what a document puts after it: a query, an expression `{?page,size}` (RFC 6570), or a fragment, which
-/// tells operations at one path apart and isn't sent.
+/// A path with the query, the expression `{?page,size}` (RFC 6570) or the fragment that a document puts after it.
+///
+/// A fragment only tells operations at one path apart, and isn't sent.
 private struct PathTemplate {
   /// The path, with the part of its query that is fixed: `/a?action=list`.
   private(set) var path: String

@@ -1,4 +1,4 @@
-// How the pages of a list follow each other, guessed by names, because documents have no words for it:
+// Guesses from names how the pages of a list follow each other, because documents have no words for it:
 //
 // 1. An answer with a Link header names the next page there.
 // 2. A parameter such as `cursor` or `page_token` takes what the answer has as `next_cursor`, `next_page_token` or `next`,
@@ -6,8 +6,8 @@
 // 3. `next` beside `previous` is the address of the next page.
 // 4. A number `page` counts pages, a number `offset` items.
 //
-// The list is the answer, or the only list in it; of several the one that is called `items`, `data` or such. What is
-// guessed is kept in the lock, and is an action of its own, `listPetsAll`, so that a wrong guess spoils nothing.
+// The list is the answer, or the only list in it; among several it is the one called `items`, `data` or such. The guess
+// is stored in the lock and makes an action of its own, `listPetsAll`, so that a wrong guess spoils nothing.
 
 import ActionKit
 import Basics
@@ -31,7 +31,7 @@ enum PageGuess {
   private static let offsets: Set = ["offset", "skip", "startat"]
   private static let lists = ["items", "data", "results", "values", "entries", "records", "value"]
 
-  /// The action that gives the whole list; nil if the operation gives no list by pages.
+  /// The action that reads the whole list; nil if the operation doesn't return pages of a list.
   static func action(named name: String, of read: OperationReader.Read) -> LockedAction? {
     guard read.call.method == "GET", read.effect == .read, read.call.answer == .json, let body = read.body,
       let (place, element) = list(in: body.type)
@@ -92,7 +92,7 @@ enum PageGuess {
       ]), call: call.written)
   }
 
-  /// Where the list is, and what is in it.
+  /// The place of the list, and the type of its items.
   private static func list(in type: FieldType) -> (String, FieldType)? {
     switch type {
     case .list(let element): return ("", element)
@@ -107,7 +107,7 @@ enum PageGuess {
     }
   }
 
-  /// Where a page names the next one.
+  /// The place in a page that refers to the next one, as a JSON pointer.
   private static func next(in type: FieldType) -> String? {
     guard case .object(let object) = type else { return nil }
     if let field = object.fields.first(where: { nexts.contains(plain($0.name)) && $0.type.isText }) {

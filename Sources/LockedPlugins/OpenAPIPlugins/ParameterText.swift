@@ -1,7 +1,7 @@
 // How parameters are written (OpenAPI 3.1, "Style Values"; 2.0's `collectionFormat`).
 //
-// Items and names are percent-encoded one by one, and what stands between them isn't: a comma in an item is `%2C`, and one
-// between items is `,`. Null is nothing, also in a list.
+// Items and names are percent-encoded one by one, but the separators between them aren't: a comma in an item is `%2C`,
+// and one between items is `,`. Null is written as nothing, also in a list.
 
 import ActionKit
 import Basics
@@ -18,7 +18,7 @@ enum ParameterText {
   /// The path with its parameters, and the query.
   static func address(_ call: OperationCall, _ input: Value) throws(ActionError) -> String {
     var path = ""
-    // What a document has after a path is a part of each request.
+    // A document's query after the path is part of each request.
     let fixed = call.path.drop { $0 != "?" }.dropFirst()
     var rest = call.path.prefix { $0 != "?" }
     while let start = rest.firstIndex(of: "{"), let end = rest[start...].firstIndex(of: "}") {
@@ -31,7 +31,7 @@ enum ParameterText {
       path += try segment(parameter, value)
     }
     path += encodedLiteral(rest)
-    // Several parameters, or one beside letters, may come to what leads elsewhere.
+    // Several parameters in a segment, or one beside letters, may together form `.` or `..`.
     if path.split(separator: "/").contains(where: { $0 == "." || $0 == ".." }) {
       throw fault("The path '\(path)' leads elsewhere.")
     }
@@ -111,8 +111,8 @@ enum ParameterText {
     return [Item(name: encoded, value: try joined(name, value, style, encode: encode))]
   }
 
-  /// Reserved expansion (RFC 6570, section 3.2.3), but for what would end the item, the query or a decoded text: OpenAPI
-  /// 3.1.1 leaves those to who sends.
+  /// Reserved expansion (RFC 6570, section 3.2.3), except for characters that would end the item, the query or a
+  /// decoded text: OpenAPI 3.1.1 leaves those to the sender.
   private static func reserved(_ text: String) -> String {
     let bytes = Array(text.utf8)
     var index = -1
@@ -184,7 +184,7 @@ enum ParameterText {
     return text
   }
 
-  /// What a path has beside its parameters.
+  /// The parts of a path that aren't parameters.
   private static func encodedLiteral(_ text: Substring) -> String {
     PercentEncoding.encode(String(text)) { byte in
       (0x21...0x7E).contains(byte) && !"\"<>\\^`{}|?#".utf8.contains(byte)

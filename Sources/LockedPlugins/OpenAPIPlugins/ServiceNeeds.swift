@@ -1,12 +1,11 @@
-// What a document says of its service: where it is, and which credentials it takes. A lock has it under `connection`:
-//
+// The address of a document's service, and the credentials that it takes. A lock has them under `connection`:
 //     {"baseURL": "https://pets.example/v2", "schemes": ["bearer", {"header": "X-API-Key"}], "security": ["bearer"],
 //      "others": [{"security": [{"header": "X-API-Key"}], "operations": 2, "such": ["GET /a", "GET /b"]}]}
 //
-// `schemes` are all that it knows, `security` is what most of its operations ask for, all together, and `others` what the
-// rest does: `security` of another kind, or `unsupported`, words for what no connection gives. `assumed` says that the
-// form of the header Authorization isn't known. `baseURL` is left out where the document doesn't say the host; `path` is
-// what an address has to end with, then.
+// `schemes` are all schemes that the service knows. `security` are those that most of its operations need, all
+// together. `others` are the needs of the remaining operations: `security` of another kind, or `unsupported`, words for
+// credentials that no connection can give. `assumed` says that the form of the header Authorization isn't known.
+// `baseURL` is left out if the document doesn't name the host; `path` is then the end of the address.
 //
 // A connection has the settings of `http`, with the document's address as the standard, and `apiKey` where the document
 // has such a key.
@@ -30,7 +29,7 @@ struct ServiceNeeds {
   /// Operations that the connection doesn't authorise.
   private struct Other {
     var security: [OpenAPIDocument.Scheme] = []
-    /// What no connection gives.
+    /// Words for the credentials that no connection can give.
     var unsupported: [String] = []
     var operations: Int
     /// Some of them.
@@ -43,7 +42,7 @@ struct ServiceNeeds {
   /// - Parameters:
   ///   - source: Where the document is from, which a server without a host counts from.
   ///   - server: Where the operations are.
-  ///   - operations: Those that became actions.
+  ///   - operations: The operations that became actions.
   init(
     _ document: OpenAPIDocument, from source: String, at server: String?, for operations: [OpenAPIDocument.Operation]
   ) {
@@ -66,7 +65,7 @@ struct ServiceNeeds {
     }
   }
 
-  /// Takes the credentials that authorise most operations, and notes what the others want.
+  /// Chooses the credentials that authorise most operations, and notes the others' needs.
   private mutating func choose(
     among wanted: [(alternatives: [[OpenAPIDocument.Credential]], operations: [OpenAPIDocument.Operation])]
   ) {
@@ -75,7 +74,7 @@ struct ServiceNeeds {
       let schemes = alternative.compactMap(\.scheme)
       return schemes.count == alternative.count ? schemes : nil
     }
-    /// What is sent without a cookie is preferred: a cookie is mostly that of a session, and ends with it.
+    /// Prefers alternatives without a cookie: a cookie mostly belongs to a session, and expires with it.
     func alternatives(_ kind: [[OpenAPIDocument.Credential]]) -> [[OpenAPIDocument.Scheme]] {
       let all = kind.compactMap(given)
       return all.filter { !$0.contains(where: \.isCookie) } + all.filter { $0.contains(where: \.isCookie) }
@@ -187,7 +186,7 @@ struct ServiceNeeds {
     }
   }
 
-  /// The settings that are those of `http`, with the document's address as the standard.
+  /// The settings of `http` among these, with the document's address as the default.
   private func forHTTP(_ value: Value) -> Value {
     var map = value.map ?? ValueMap()
     map["apiKey"] = nil
@@ -195,7 +194,7 @@ struct ServiceNeeds {
     return .map(map)
   }
 
-  /// The settings as those of `http`.
+  /// The settings in the form of the plugin `http`.
   func settings(_ value: Value, as path: String) throws(ValueError) -> HTTPPlugin.Configuration {
     var settings = try HTTPPlugin.Configuration(checking: forHTTP(value), as: path)
     if let secret = value["apiKey"]?.string, let key {
@@ -265,7 +264,7 @@ struct ServiceNeeds {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// What the sketch doesn't give, a sentence or two for each kind of credentials.
+  /// The needs that the sketch doesn't meet, in a sentence or two for each kind of credentials.
   func notes(_ name: String) -> [String] {
     var notes: [String] = []
     if isAssumed {
@@ -297,7 +296,7 @@ struct ServiceNeeds {
 }
 
 extension String {
-  /// A name as that of a variable: `my-plugin` is `MY_PLUGIN`.
+  /// The name of a variable for a text: `my-plugin` becomes `MY_PLUGIN`.
   fileprivate var variable: String {
     String(
       decoding: utf8.map { byte in
@@ -336,7 +335,7 @@ extension OpenAPIDocument.Scheme {
 
   /// The setting that gives it, in words.
   ///
-  /// - Parameter key: What `apiKey` is.
+  /// - Parameter key: The scheme that `apiKey` sets.
   fileprivate func setting(_ key: Self?) -> String {
     switch self {
     case .bearer: "'token'"

@@ -14,7 +14,7 @@ import HTTPTypes
 //
 // A number that can be an instant is one, because as a length of time it would be more than thirty years.
 
-/// What a response says of when to ask again.
+/// The wait that a response asks for before the next request.
 struct AskedWait {
   /// The header field.
   let name: String
@@ -25,7 +25,7 @@ struct AskedWait {
   private static let longest = TimeSpan.seconds(36_500 * 86_400)
   private static let resets = ["RateLimit-Reset", "X-RateLimit-Reset", "X-Rate-Limit-Reset"]
 
-  /// What a response says, by the first field that can be read, or else the first that can't; nil if it says nothing.
+  /// Reads the wait from the first readable field, or else gives the first unreadable one; nil if there is none.
   static func read(from response: HTTPResponse, now: Timestamp) -> AskedWait? {
     let asked = response.headers["Retry-After"].map(\.trimmed).map { text in
       AskedWait(

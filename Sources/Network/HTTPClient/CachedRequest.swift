@@ -1,6 +1,6 @@
 public import Basics
 
-/// When a cached answer replaces one from the network, and what is cached.
+/// When a cached answer replaces one from the network, and which answers are cached.
 public struct HTTPCachePolicy: Sendable {
   /// How long an answer is used at least, even if the server names a shorter time; the server's `no-cache` and
   /// `must-revalidate` win.
@@ -54,7 +54,7 @@ public struct HTTPCachedResponse: Sendable {
   /// Why a new answer wasn't accepted, or could not be cached, as a sentence; nil if neither happened.
   public var fault: String?
 
-  /// What went wrong with the network's answer.
+  /// The failure of the network that a cached answer makes up for.
   public enum StandIn: Sendable {
     /// No answer came.
     case network(HTTPError)

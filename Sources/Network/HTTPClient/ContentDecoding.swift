@@ -2,10 +2,10 @@ import CZlib
 
 // Decompresses answers as they arrive.
 //
-// libcurl does it too, but accepts whatever came before the connection ended, or before `Content-Length` was reached,
-// as the whole. Here an answer is whole when its stream has ended: of gzip (RFC 1952) its last member, checksum and
-// length included, after which there may be zeros; of deflate (RFC 9110, section 8.4.1.2) the stream of zlib, or one
-// without zlib's header, as some servers send it. An empty body has no stream and is whole.
+// libcurl does it too, but accepts an answer that was cut off, by the end of the connection or by `Content-Length`, as
+// complete. Here an answer is complete when its stream has ended. For gzip (RFC 1952), that is the last member, with
+// its checksum and length; zeros may follow. For deflate (RFC 9110, section 8.4.1.2), it is the stream of zlib, or a
+// stream without zlib's header, as some servers send it. An empty body has no stream and is complete.
 
 /// Decompresses one body.
 final class ContentDecoding {
@@ -100,7 +100,7 @@ final class ContentDecoding {
     return new
   }
 
-  /// What follows the end of a stream: another member of gzip, or zeros.
+  /// Reads the bytes after the end of a stream: another member of gzip, or zeros.
   private func next(
     _ rest: Slice<UnsafeRawBufferPointer>, _ stream: OpaquePointer
   ) throws(DecodingError) -> Slice<UnsafeRawBufferPointer> {

@@ -22,7 +22,7 @@ final class MultiHandle: @unchecked Sendable {
   /// Waits until a socket, a time limit or another thread has something to do.
   func sleep() { _ = ccurl.multi_poll(multi, nil, 0, 3_600_000, nil) }
 
-  /// Advances every transfer, and reports those that ended, which may be removed meanwhile.
+  /// Advances every transfer and reports each one that ended; the callback may remove it.
   func perform(_ ended: (UnsafeMutableRawPointer, CURLcode) -> Void) {
     var running: Int32 = 0
     _ = ccurl.multi_perform(multi, &running)

@@ -3,7 +3,7 @@ import CCurl
 import CZlib
 import HTTPTypes
 
-/// One exchange: its settings for libcurl, its answer, and what its end means.
+/// One exchange: its settings for libcurl, its answer, and the meaning of its end.
 // `phase` and `continuation` are guarded by the loop's lock; everything else is touched by the loop's thread alone,
 // after the lock has handed the transfer over.
 final class CurlTransfer: @unchecked Sendable {
@@ -45,7 +45,7 @@ final class CurlTransfer: @unchecked Sendable {
   private var expected: (before: Int, total: Int?) = (0, nil)
   /// How often the request was about to be sent.
   private var sendings = 0
-  /// The failure for which a callback ended the transfer.
+  /// The failure that made a callback end the transfer.
   private var fault: HTTPError?
   /// The proxy that libcurl is told of, which it asks unless a variable excepts the host.
   private var proxy: NamedProxy?
@@ -194,7 +194,7 @@ final class CurlTransfer: @unchecked Sendable {
     return transfer.fault == nil ? count : -1
   }
 
-  /// Refuses a second attempt, an address that a redirect must not lead to, and what may be sent no more.
+  /// Refuses a second attempt, an address that a redirect must not lead to, and a request that may no longer be sent.
   ///
   /// libcurl sends a request again when a kept connection ends without an answer, but the server may have acted on the
   /// first.

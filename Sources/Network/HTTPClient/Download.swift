@@ -15,7 +15,7 @@ public struct HTTPDownload: Sendable {
 
   /// The answer; its body is empty if there is a file.
   public var response: HTTPResponse
-  /// The file; nil if the status wasn't one of success, in which case nothing was stored.
+  /// The file; nil if the status doesn't mean success and nothing was stored.
   public var file: File?
 }
 
@@ -23,12 +23,12 @@ extension HTTPClient {
   /// Sends a request and stores the body of a successful answer as a file, of any size up to the request's limit.
   ///
   /// The file appears at its path whole, checked and on disk, or not at all: it is written beside it under another
-  /// name, readable by its owner only, and renamed at the end, replacing what was there. Its bytes are written on the
+  /// name, readable by its owner only, and at the end renamed over an existing file. Its bytes are written on the
   /// client's thread as they arrive.
   ///
   /// A download that resumes keeps the bytes of an interrupted one as `path.part`, and requests only the rest, as long
-  /// as the server says that it still has the same (`PartialDownload`). If that doesn't work, or the result isn't what
-  /// was expected, it starts over once. The hash is always that of the whole file.
+  /// as the server says that its file hasn't changed (`PartialDownload`). If that fails, or the result doesn't have the
+  /// required size or hash, it starts over once. The hash is always computed over the whole file.
   ///
   /// - Parameters:
   ///   - bytes: The size it must have.

@@ -2,7 +2,7 @@ import Basics
 
 // Reads a service's error message.
 //
-// The members are those of RFC 9457 (problem details) and OAuth (RFC 6749), and those that services use instead: a text
+// It knows the members of RFC 9457 (problem details) and OAuth (RFC 6749), and others that services use instead: a text
 // or an object in `error`, a text, an object or a list in `errors` and `detail`, as JSON:API, GitHub, Rails and FastAPI
 // write them, and `error` beside `code` as Slack and ntfy do. A body that is neither JSON nor a web page is the message
 // itself.

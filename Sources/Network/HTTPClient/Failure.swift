@@ -54,7 +54,7 @@ struct Failure {
 
   func untrusted(_ reason: String, elapsed: TimeSpan) -> HTTPError {
     let detail = reason.isEmpty ? "" : " (\(reason))"
-    // So OpenSSL says that what came is no TLS.
+    // OpenSSL says this if the answer isn't TLS.
     let fix =
       reason.contains("wrong version number")
       ? "the port answers without TLS; check the scheme and port of the URL."

@@ -19,7 +19,7 @@ final class FileSink: HTTPBodySink {
     var resumed = 0
     /// The length of the whole, from a server that sends the rest.
     var total: Int?
-    /// What the bytes are part of; nil if no download may continue them.
+    /// Describes the file that the bytes are the beginning of; nil if no download may continue them.
     var note: PartialDownload?
     /// Whether more bytes are accepted.
     var isOpen = true
@@ -33,7 +33,7 @@ final class FileSink: HTTPBodySink {
   private let place: FilePlace
   /// The name of the temporary file, beside the final one.
   private let temporaryName: String
-  /// Whether the temporary file has the name under which the next download looks for it.
+  /// Whether the temporary file has the name that the next download looks for.
   private let isResumable: Bool
   private let request: HTTPRequest
   private let urlHash: String

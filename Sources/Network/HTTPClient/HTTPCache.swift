@@ -4,13 +4,13 @@ import Synchronization
 
 // Where answers are cached: a folder that several processes may share, or this process's memory.
 //
-// An answer's file is named after the SHA-256 of its request (the URL and any credentials, so that one user's answers
-// are never another's) and is only ever replaced whole. A writer holds the folder's lock and first reads what is there:
-// an answer that was checked later than its own stays. Reading takes no lock.
+// An answer's file is named after the SHA-256 of its request (the URL and any credentials, so that one user never gets
+// another's answers) and is only ever replaced whole. A writer holds the folder's lock and first reads the stored
+// answer: if it was checked later than the writer's own, it stays. Reading takes no lock.
 //
 // Files with other names may be there too. Together the answers' files are no larger than the bound. When one more
-// would exceed it, those that were written longest ago are removed first; for an answer that is requested again and
-// again, that is when the server last confirmed it.
+// would exceed it, the files written longest ago are removed first. A frequently requested answer is rewritten whenever
+// the server confirms it.
 //
 // An answer that holds a secret of the run is in no file: this process remembers it, and the next one asks again.
 
@@ -18,7 +18,7 @@ import Synchronization
 public final class HTTPCache: Sendable {
   fileprivate struct Memory {
     var entries: [String: HTTPCacheEntry] = [:]
-    /// Keys in the order in which their entries were written.
+    /// Keys, in the order of writing.
     var order: [String] = []
     var bytes = 0
   }
@@ -41,7 +41,7 @@ public final class HTTPCache: Sendable {
     self.time = time
   }
 
-  /// The name under which answers to a request are cached; nil without libcrypto, in which case none are.
+  /// The cache key of a request; nil without libcrypto, so that nothing is cached.
   func key(_ request: HTTPRequest) -> String? {
     let credentials = request.headers.fields
       .filter { field in request.credentialHeaders.contains(where: field.isNamed) }

@@ -10,11 +10,12 @@ import HTTPTypes
 //   and failedAt with failure if there was no answer since
 //   the body, byte for byte
 //
-// A file whose digest, format or head is wrong counts as missing: nothing depends on what is cached.
+// A file whose digest, format or head is wrong counts as missing: nothing depends on cached answers.
 //
 // Freshness follows RFC 9111, section 4.2, with two simplifications. An answer that names no lifetime has none: there
-// is no heuristic. And its age is that of this machine's clock plus the `Age` field; the answer's `Date` isn't compared
-// with this machine's clock, because the two disagree more often than a proxy forgets `Age`.
+// is no heuristic. And an answer's age is the time since it was received, by this machine's clock, plus the `Age`
+// field; the answer's `Date` isn't compared with this machine's clock, because the two disagree more often than a proxy
+// forgets `Age`.
 
 /// A cached answer.
 struct HTTPCacheEntry: Sendable {

@@ -1,7 +1,7 @@
 public import Basics
 @_exported public import HTTPTypes
 
-/// One request, with how it is sent and what of it may be shown.
+/// One request, how to send it, and which of its parts may be shown.
 public struct HTTPRequest: Sendable {
   /// The method as sent.
   public var method: String
@@ -94,9 +94,9 @@ public struct HTTPLimits: Sendable {
   public var connect: TimeSpan
   /// The time of one exchange, from its start to the last byte; nil for no limit.
   public var attempt: TimeSpan?
-  /// The time of everything, redirects included; nil for no limit beyond that of each exchange.
+  /// The time of everything, redirects included; nil for no limit beyond the limit of each exchange.
   public var total: TimeSpan?
-  /// The time without a single byte after which a started exchange times out, in whole seconds; nil for no limit.
+  /// The longest time without a single byte before a started exchange times out, in whole seconds; nil for no limit.
   public var stall: TimeSpan?
   /// The largest body that is accepted, after decompression.
   public var maxBodyBytes: Int

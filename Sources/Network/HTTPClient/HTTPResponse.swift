@@ -5,7 +5,7 @@ public import HTTPTypes
 public struct HTTPResponse: Sendable {
   /// The status code.
   public var status: Int
-  /// The header fields, without trailers and without those of interim answers.
+  /// The header fields, without trailers and the fields of interim answers.
   public var headers: HTTPHeaders
   /// The body, decompressed; empty if it was stored elsewhere, as a download's is.
   public var body: [UInt8]
@@ -13,8 +13,8 @@ public struct HTTPResponse: Sendable {
   public var bodyBytes: Int
   /// The URL that answered, after redirects; it holds the secrets of the request, so show `HTTPRequest.redactedURL`.
   public var url: String
-  /// The address, as `HTTPRequest.redactedURL` has it, of the GET in the place of a write to which a redirect led (303),
-  /// if it answers one.
+  /// The address, as `HTTPRequest.redactedURL` gives it, of the GET request that replaced a write after a redirect
+  /// (303), if this is the answer to one.
   package var followedURL: String?
   /// Whether it answers such a GET: its status says nothing of the write then.
   package var followsWrite: Bool { followedURL != nil }
@@ -42,12 +42,12 @@ public struct HTTPResponse: Sendable {
   /// Whether the status says that what the request is about isn't there (any more).
   package var isGone: Bool { (status == 404 || status == 410) && !followsWrite }
 
-  /// How long the server asks to wait, or nil if it doesn't say so or what it says is unreadable.
+  /// The time that the server asks to wait, or nil if it doesn't ask or the time is unreadable.
   ///
   /// See `AskedWait` for the header fields and their forms.
   public func retryAfter(now: Timestamp) -> TimeSpan? { AskedWait.read(from: self, now: now)?.span }
 
-  /// What the server says of a wait and can't be read, as `Retry-After: soon`; nil if there is nothing of that.
+  /// The unreadable field that asks to wait, such as `Retry-After: soon`; nil if there is none.
   package func unreadableWait(now: Timestamp) -> String? {
     guard let wait = AskedWait.read(from: self, now: now), wait.span == nil else { return nil }
     return "\(wait.name): \(wait.text.excerpt(40))"
@@ -56,7 +56,7 @@ public struct HTTPResponse: Sendable {
 
 /// Why there is no answer.
 public struct HTTPError: Error, Sendable {
-  /// What went wrong, for code to decide by.
+  /// The kind of an error, for code to decide by.
   public enum Kind: Hashable, Sendable {
     /// The request can't be sent as it is: its URL, a header or a file it names.
     case invalidRequest
@@ -89,7 +89,7 @@ public struct HTTPError: Error, Sendable {
     case connect, attempt, total, stall
   }
 
-  /// What the server can have seen.
+  /// The part of the request that the server may have received.
   public enum Sent: Hashable, Sendable {
     /// None of the request: it may be sent again, even if it changes something.
     case nothing
@@ -97,11 +97,11 @@ public struct HTTPError: Error, Sendable {
     case maybe
   }
 
-  /// What went wrong.
+  /// The kind of the error.
   public var kind: Kind
   /// A sentence for people, which names the host and the fix and holds no secret.
   public var message: String
-  /// What the server can have seen.
+  /// The part of the request that the server may have received.
   public var sent: Sent
   /// The time until it failed.
   public var elapsed: TimeSpan

@@ -13,7 +13,7 @@ public struct HTTPURL: Sendable {
   public private(set) var userInfo: String?
   /// The host in lowercase letters; an IPv6 address has its brackets.
   public private(set) var host: String
-  /// The port, by default that of the scheme.
+  /// The port, by default the scheme's.
   public private(set) var port: Int
   /// The path, percent-encoded, starting with `/`.
   public private(set) var path: String

@@ -2,7 +2,7 @@ public import Basics
 
 /// Why a body isn't the JSON that was expected.
 public struct JSONBodyError: Error, CustomStringConvertible {
-  /// What the body is instead, as it follows "it is": `a web page`.
+  /// The actual kind of the body, as it follows "it is": `a web page`.
   public var description: String
   /// Whether it is a web page, which usually means that something else answered.
   public var isPage: Bool

@@ -41,6 +41,6 @@ struct NamedProxy {
     ["\(host) port \(port) ", "\(host):\(port) "].contains { detail.contains("onnect to \($0)") }
   }
 
-  /// What messages call it.
+  /// The proxy's name in messages.
   var shown: String { variable.map { "\(origin) of $\($0)" } ?? origin }
 }

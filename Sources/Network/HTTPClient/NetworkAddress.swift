@@ -4,8 +4,9 @@ import Glibc
 enum NetworkAddress {
   /// Whether it leads to this machine or into its own network, or doesn't address one host.
   ///
-  /// False for anything that isn't an address, such as a name. The ranges are those that IANA's registries of special
-  /// addresses (RFC 6890) don't call globally reachable; an IPv6 address that embeds an IPv4 one is judged by that.
+  /// False for anything that isn't an address, such as a name. A range is private if IANA's registries of special
+  /// addresses (RFC 6890) don't call it globally reachable; an IPv6 address that embeds an IPv4 one is judged
+  /// by the embedded address.
   static func isPrivate(_ text: String) -> Bool {
     var name = text[...]
     if name.hasPrefix("["), name.hasSuffix("]") { name = name.dropFirst().dropLast() }

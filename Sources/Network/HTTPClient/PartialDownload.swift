@@ -2,10 +2,10 @@ import Basics
 import Glibc
 import HTTPTypes
 
-// What an interrupted download leaves, and when the next one may continue it.
+// The files that an interrupted download leaves, and when the next one may continue it.
 //
-// Beside the path are two files: `path.part` with the bytes that came, and `path.part.json`, which says what they are
-// the beginning of:
+// Beside the path are two files: `path.part` with the bytes that came, and `path.part.json`, which identifies the file
+// that they are the beginning of:
 //
 //   {"boot":"<id of the system's start>","url":"<SHA-256 of the URL>","validator":"\"5d8c72a5edda8\""}
 //
@@ -14,10 +14,10 @@ import HTTPTypes
 // whenever the process dies. A power loss is different, because nothing is synced while bytes arrive: a part from
 // before the system's last start counts only if the whole file has a required hash.
 //
-// The rest is requested with `Range` and `If-Range` (RFC 9110, sections 13.1.5 and 14.2): the server sends it if what
-// it has still has the validator, and the whole otherwise. Only a strong validator will do (section 8.8.1): an `ETag`
-// without `W/`, or a `Last-Modified` that is at least a second older than the answer's `Date`. The bytes of an encoded
-// body (`Content-Encoding`) aren't those that a range counts, so it is never resumed, nor is a body whose server
+// The rest is requested with `Range` and `If-Range` (RFC 9110, sections 13.1.5 and 14.2): the server sends it if its
+// file still has the validator, and the whole file otherwise. Only a strong validator will do (section 8.8.1): an
+// `ETag` without `W/`, or a `Last-Modified` that is at least a second older than the answer's `Date`. A range doesn't
+// count the bytes of an encoded body (`Content-Encoding`), so such a body is never resumed, nor is a body whose server
 // declares `Accept-Ranges: none`.
 
 /// The note beside the bytes of a download that may be resumed.
@@ -56,7 +56,7 @@ struct PartialDownload: Equatable {
     return range.total
   }
 
-  /// Whether its bytes can be the beginning of what is requested.
+  /// Whether its bytes may be the beginning of the requested file.
   func mayContinue(url: String, hasHash: Bool) -> Bool {
     url == self.url && (hasHash || !boot.isEmpty && boot == PartialDownload.currentBoot)
   }

@@ -19,7 +19,7 @@ extension HTTPRequest {
     guard redirects.allows(from, to) else { throw failure.refusedRedirect(to: to, elapsed: response.elapsed) }
     var next = self
     next.url = to.text
-    // What the request didn't say itself may be signed.
+    // A query that the request didn't contain may be signed.
     if to.query != from.query { next.hidesQuery = true }
     if from.origin == to.origin {
       let said = HTTPQuery(decoding: to.query ?? "")

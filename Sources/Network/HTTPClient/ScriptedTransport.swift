@@ -3,8 +3,8 @@ import Synchronization
 
 /// Answers requests from a script instead of a network, for tests.
 ///
-/// Each step answers one request: the first step not yet used whose method and URL are those of the request, so that
-/// requests made at the same time find their answers. A request that no step expects is an error, and recorded.
+/// Each step answers one request: the first unused step with the request's method and URL, so that requests made at the
+/// same time find their answers. A request that no step expects is an error, and recorded.
 public final class ScriptedTransport: HTTPTransport {
   /// One expected request and its answer.
   public struct Step: Sendable {

@@ -12,13 +12,13 @@ import Synchronization
 ///
 /// While every place is taken, and others may wait for one, clients get less time.
 final class Arrivals: Sendable {
-  /// What is waited for on a connection.
+  /// The next part that a connection has to send.
   enum Part {
     /// Its first request.
     case first
     /// Another request, after one that was answered.
     case next
-    /// What follows the first line.
+    /// The head after the first line.
     case head
     /// The body, which gets a second more for each 16 KiB.
     case body
@@ -86,7 +86,7 @@ final class Arrivals: Sendable {
     if mustWatch { Task { await watch() } }
   }
 
-  /// Gives a connection more time for what has arrived.
+  /// Gives a connection more time for the bytes that have arrived.
   func extend(_ socket: Int32, for bytes: Int) { state.withLock { $0.arrivals[socket]?.extra += bytes / 16 } }
 
   /// Notes that a request has arrived.
@@ -112,7 +112,7 @@ final class Arrivals: Sendable {
     }
   }
 
-  /// Whether a client sends nothing more, and nothing is left to be read of what it sent.
+  /// Whether a client has stopped sending and all its bytes have been read.
   private static func isGone(_ socket: Int32) -> Bool {
     var byte: UInt8 = 0
     let count = recv(socket, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))

@@ -1,7 +1,7 @@
 package import Basics
 import Glibc
 
-/// Limits on what a server accepts.
+/// Limits on the requests and connections that a server accepts.
 package struct HTTPServerLimits: Sendable {
   /// The largest head of a request, in bytes; a larger one gets 431, or 414 if its first line alone is too long.
   package var headBytes: Int
@@ -72,7 +72,7 @@ package final class HTTPServer: Sendable {
 
   /// Starts to serve a socket that listens already, and closes it in the end.
   ///
-  /// - Parameter descriptor: A Unix socket or one of the network, such as those that systemd hands over.
+  /// - Parameter descriptor: A Unix or network socket, such as one that systemd passes.
   package init(
     listening descriptor: Int32, limits: HTTPServerLimits = HTTPServerLimits(), refusal: Refusal? = nil,
     handler: @escaping Handler
@@ -108,7 +108,7 @@ package struct SocketName: Sendable {
   package let host: String
   package let port: Int
 
-  /// Nil if the descriptor is no socket.
+  /// Nil if the descriptor isn't a socket.
   package init?(of descriptor: Int32) {
     var address = sockaddr_storage()
     var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -159,12 +159,12 @@ private struct ListeningSocket {
 
   /// The numeric host and the port of an address of the network.
   static func hostAndPort(of address: inout sockaddr_storage) -> (host: String, port: Int) {
-    // The port stands at the same place for both families.
+    // The port has the same offset for both families.
     let port = withUnsafeBytes(of: &address) { Int(UInt16(bigEndian: $0.load(fromByteOffset: 2, as: UInt16.self))) }
     let family = Int32(address.ss_family)
     var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
     let isWritten = withUnsafeBytes(of: &address) { bytes in
-      // Where the address begins within that of each family.
+      // The offset of the address within each family's structure.
       bytes.baseAddress.map { inet_ntop(family, $0 + (family == AF_INET ? 4 : 8), &text, socklen_t(text.count)) != nil }
     }
     return (

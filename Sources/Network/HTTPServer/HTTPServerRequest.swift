@@ -23,7 +23,7 @@ package struct HTTPServerRequest: Sendable {
     self.body = body
   }
 
-  /// The path as sent, in which `%2F` isn't a separator.
+  /// The path as sent; `%2F` in it isn't a separator.
   package var rawPath: String { String(Substring(target.utf8.prefix { $0 != ASCII.question })) }
 
   /// The path, percent-decoded; `+` is a plus.
@@ -34,10 +34,10 @@ package struct HTTPServerRequest: Sendable {
     HTTPQuery(decoding: Substring(target.utf8.drop { $0 != ASCII.question }.dropFirst()))
   }
 
-  /// What the body is, as the sender says.
+  /// The body's type, as the sender declares it.
   package var contentType: ContentType { ContentType(headers["Content-Type"]) }
 
-  /// The items of the body, if it is a form; none of one in which a field can't be read, which `formFault` tells.
+  /// The items of the body, if it is a form; none if a field can't be read, and then `formFault` says why.
   package var form: HTTPQuery { (try? HTTPQuery(form: body, contentType)) ?? HTTPQuery() }
 
   /// Why the body can't be read as a form, in a sentence; nil if it can.

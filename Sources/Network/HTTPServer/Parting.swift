@@ -7,7 +7,7 @@ import Synchronization
 enum Parting {
   /// How many connections are kept open for clients that still send, at most.
   private static let most = 64
-  /// How much is read of what they send, and how often it is looked for.
+  /// The most bytes that are read from a client that still sends, and how often to look for more.
   private static let (mostBytes, looks) = (1 << 20, 20)
 
   private static let lingering = Mutex(0)

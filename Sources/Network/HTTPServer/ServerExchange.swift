@@ -7,8 +7,8 @@ import Synchronization
 ///
 /// libmicrohttpd's thread delivers the request piece by piece (`advance`), is suspended while the handler's task makes
 /// the answer, is resumed to send it, and asks for the parts of a streamed body (`read`), suspended again while there
-/// are none. What both threads touch is in `shared`. A connection is suspended and resumed only under that lock, so
-/// that neither can overtake the other; it can't vanish while it is suspended.
+/// are none. The state that both threads use is in `shared`. A connection is suspended and resumed only under that
+/// lock, so that neither can overtake the other; it can't vanish while it is suspended.
 // `request`, `step` and `connection` belong to libmicrohttpd's thread until the task starts, which reads them only.
 final class ServerExchange: @unchecked Sendable {
   private enum Step { case head, body, handler, answer }

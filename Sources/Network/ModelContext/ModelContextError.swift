@@ -2,7 +2,7 @@ package import Basics
 
 /// Why a request has no result.
 package struct ModelContextError: Error, Sendable {
-  /// The codes of JSON-RPC 2.0, and those that the protocol reserves from -32020 on.
+  /// The codes of JSON-RPC 2.0, and the codes that the protocol reserves from -32020 on.
   package enum Code: Int, Sendable, CaseIterable {
     case parseError = -32700
     case invalidRequest = -32600

@@ -1,9 +1,9 @@
-/// The messages of the Model Context Protocol, which are those of JSON-RPC 2.0: requests and notifications by both
-/// sides, and responses to requests.
+/// The messages of the Model Context Protocol, in the form of JSON-RPC 2.0: requests and notifications by both sides,
+/// and responses to requests.
 ///
-/// A request has an id of the sender's, an int or a text, which its response repeats; a notification has none and is
-/// never answered. `params` and `result` are objects. Lists of messages, which JSON-RPC knows, aren't part of the
-/// protocol. On standard streams a message is a line (`LineReader`), over HTTP it is a body (`TransportFields`).
+/// A request has an id chosen by its sender, an int or a text, and the response repeats it; a notification has none and
+/// is never answered. `params` and `result` are objects. JSON-RPC's lists of messages aren't part of the protocol. On
+/// standard streams a message is a line (`LineReader`), over HTTP it is a body (`TransportFields`).
 package import Basics
 
 /// The id of a request, by its sender.
@@ -44,7 +44,7 @@ package enum ModelContextMessage: Sendable {
   case request(MessageID, method: String, params: ValueMap)
   case notification(method: String, params: ValueMap)
   case result(MessageID, ValueMap)
-  /// The id is nil in the response to what couldn't be read.
+  /// The id is nil in the response to an unreadable message.
   case failure(MessageID?, ModelContextError)
 
   /// Why a text isn't a message, with the id of the request, which is told so, if it has one.
@@ -71,8 +71,7 @@ package enum ModelContextMessage: Sendable {
     try self.init(value)
   }
 
-  /// The id of the request to which a text that can't be read is the result, if it begins with it; nil if that isn't
-  /// certain.
+  /// The id of the request that an unreadable text answers, if the text is certain to be its result; else nil.
   package static func idOfResult(_ bytes: [UInt8]) -> Int? {
     // The members before the result: none of them is nested.
     let openings = bytes.indices.lazy.filter { bytes[$0] == ASCII.openBrace || bytes[$0] == ASCII.openBracket }.prefix(

@@ -1,7 +1,9 @@
 package import Basics
 
-/// What a request says in `params._meta` about its sender: since 2026-07-28 the version of the protocol and what the
-/// client is able to do; before, these are known from the handshake, and `_meta` holds at most a token for progress.
+/// The facts about its sender in a request's `params._meta`.
+///
+/// Since 2026-07-28 these are the protocol's version and the client's capabilities; before, both are known from the
+/// handshake, and `_meta` holds at most a token for progress.
 package struct RequestEnvelope: Sendable {
   /// The names of members that the protocol reserves in `_meta`.
   package enum Key {
@@ -15,7 +17,7 @@ package struct RequestEnvelope: Sendable {
 
   package var version: ProtocolVersion
   package var capabilities: ClientCapabilities
-  /// What the client calls itself.
+  /// The client's name for itself.
   package var client: String?
 
   package init(version: ProtocolVersion, capabilities: ClientCapabilities, client: String? = nil) {
@@ -46,7 +48,7 @@ package struct RequestEnvelope: Sendable {
       version: version, capabilities: ClientCapabilities(reading: able), client: meta[Key.clientInfo]?["name"]?.string)
   }
 
-  /// The members of `_meta` by which a client says the same.
+  /// The members of `_meta` that a client sends for the same facts.
   package func meta(client name: String, version number: String) -> ValueMap {
     ValueMap([
       (Key.version, .string(version.rawValue)),
@@ -55,13 +57,13 @@ package struct RequestEnvelope: Sendable {
     ])
   }
 
-  /// The token under which the sender wants to be told of progress.
+  /// The token that the sender wants in notifications of progress.
   package static func progressToken(in params: ValueMap) -> MessageID? {
     MessageID(params["_meta"]?[Key.progressToken])
   }
 }
 
-/// What a client is able to do, of what matters here.
+/// The capabilities of a client that this package uses.
 package struct ClientCapabilities: Sendable, Hashable {
   /// Whether it asks its user to fill in a form.
   package var elicitsForms: Bool

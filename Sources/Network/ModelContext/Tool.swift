@@ -1,8 +1,8 @@
 package import Basics
 
-/// What a server says about a tool.
+/// A tool as its server describes it.
 package struct Tool: Sendable {
-  /// What a call may do; of a server that isn't trusted these are claims.
+  /// The possible effects of a call; from a server that isn't trusted these are only claims.
   package struct Annotations: Sendable, Hashable {
     /// Whether a call changes nothing.
     package var isReadOnly: Bool?
@@ -33,7 +33,7 @@ package struct Tool: Sendable {
   /// The JSON Schema of the structured content of results.
   package var outputSchema: Value?
   package var annotations: Annotations?
-  /// What else the server says, for those who know the names.
+  /// The server's other members, for callers who know their names.
   package var meta: ValueMap
 
   package init(

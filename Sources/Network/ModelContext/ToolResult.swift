@@ -32,7 +32,7 @@ package struct ToolResult: Sendable {
     isError = result["isError"]?.bool ?? false
   }
 
-  /// What of the result of `tools/call` has the wrong type, with its place; nil if it is a result.
+  /// The member of a `tools/call` result that has the wrong type, with its place; nil if the result is valid.
   package static func fault(in result: ValueMap) -> String? {
     func fault(_ place: String, _ type: String, _ value: Value?) -> String {
       "'\(place)' must be \(type), but is \(value?.kindName ?? "missing")"
@@ -57,7 +57,7 @@ package struct ToolResult: Sendable {
   }
 }
 
-/// A question to the person at the client: a form, and what is said above it.
+/// A question to the person at the client: a form, and the message above it.
 package struct Elicitation: Sendable {
   /// The word for it in the protocol, whichever way it is sent.
   package static let method = "elicitation/create"
@@ -75,7 +75,7 @@ package struct Elicitation: Sendable {
     ValueMap([("mode", .string("form")), ("message", .string(message)), ("requestedSchema", schema)])
   }
 
-  /// What the person did.
+  /// The person's answer.
   package enum Answer: Sendable {
     case accepted(ValueMap)
     case declined
@@ -115,7 +115,7 @@ package struct InputRequired: Sendable {
     ])
   }
 
-  /// The type of such a result; that of all others is `complete`.
+  /// The type of such a result; all other results have the type `complete`.
   package static let type = "input_required"
   package static let complete = "complete"
 }

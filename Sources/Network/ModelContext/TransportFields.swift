@@ -1,10 +1,11 @@
-/// The messages over HTTP (the transport "Streamable HTTP"): each request is a POST whose body is the message, and the
-/// response is the body of the answer: JSON, or events of a stream (`text/event-stream`) of which the last is the
-/// response and those before are notifications, such as of progress. A notification is answered with 202.
+/// The messages over HTTP (the transport "Streamable HTTP"): each request is a POST whose body is the message.
 ///
-/// Since 2026-07-28 header fields repeat what the body says, for proxies that don't read bodies: a server has to refuse a
-/// request in which they differ, or a proxy would let through what it was to stop. A value that isn't printable ASCII is
-/// `=?base64?…?=`.
+/// The response is the body of the answer: JSON, or events of a stream (`text/event-stream`). The last event is the
+/// response, and the events before it are notifications, such as of progress. A notification is answered with 202.
+///
+/// Since 2026-07-28 header fields repeat parts of the body, for proxies that don't read bodies. A server has to refuse
+/// a request whose fields differ from its body, or a proxy would let through a request that it was to stop. A value
+/// that isn't printable ASCII is `=?base64?…?=`.
 package import Basics
 
 package enum TransportFields {

@@ -1,6 +1,6 @@
 import Basics
 
-/// What another session said with `notify`.
+/// A notification that another session sent with `notify`.
 package struct PostgresNotification: Hashable, Sendable {
   package var channel: String
   package var payload: String
@@ -13,11 +13,12 @@ package struct PostgresNotification: Hashable, Sendable {
 
 /// A connection to one server, for statements one after another.
 ///
-/// Any task may use it; what it asks waits for what was asked before. Cancelling the task cancels nothing: a statement
-/// that was sent is answered, or the connection is closed after `answerWithin`, and what became of it is unknown.
+/// Any task may use it; a statement waits for the statements before it. Cancelling the task doesn't cancel its
+/// statement: it is answered, or the connection is closed after `answerWithin`, and its outcome is unknown.
 package final class PostgresConnection: Sendable {
   package let settings: PostgresSettings
-  /// What is heard on the channels of `listen`, at most the last 1,024 that weren't taken; ends with the connection.
+  /// The notifications on the channels of `listen`; keeps at most the last 1,024 that weren't taken, and ends with the
+  /// connection.
   package let notifications: AsyncStream<PostgresNotification>
   private let session: PostgresSession
 
@@ -39,7 +40,8 @@ package final class PostgresConnection: Sendable {
 
   deinit { session.close() }
 
-  /// Ends the connection; what is under way is unknown then, and what waits is refused.
+  /// Closes the connection; the outcome of a statement that is running is unknown then, and waiting statements are
+  /// refused.
   package func close() { session.close() }
 
   package var isClosed: Bool { session.isClosed }
@@ -60,11 +62,11 @@ package final class PostgresConnection: Sendable {
     return try await session.run(statement, .alone)
   }
 
-  /// Carries out statements of which some depend on the answers before, as one transaction; what others ask waits.
+  /// Runs statements that depend on the answers before, as one transaction; other callers' statements wait.
   ///
   /// It is committed when the body returns, and rolled back when that throws. It isn't done before this has returned:
-  /// the commit may be refused, or its outcome unknown. The body must ask only the transaction: what it asked the
-  /// connection itself would wait for the body's own end.
+  /// the commit may be refused, or its outcome unknown. The body must use only the transaction: a statement that it
+  /// sends over the connection itself would wait for the body's own end.
   package func transaction<Outcome>(_ body: (PostgresTransaction) async throws -> Outcome) async throws -> Outcome {
     let number = try await session.beginTransaction()
     defer { session.endTransaction(number) }
@@ -72,7 +74,7 @@ package final class PostgresConnection: Sendable {
     do {
       let outcome = try await body(transaction)
       let end = try await session.run(PostgresStatement("commit"), .ending(number))
-      // What the server answers to a commit after a statement failed whose error the body didn't pass on.
+      // The server rolls back at a commit if a statement failed and the body didn't pass the error on.
       guard end.command == "COMMIT" else {
         throw PostgresError(.refused, "PostgreSQL rolled the transaction back, because one of its statements failed")
       }
@@ -84,7 +86,7 @@ package final class PostgresConnection: Sendable {
     }
   }
 
-  /// Has what others say on a channel come as `notifications`.
+  /// Subscribes to a channel; its notifications arrive in `notifications`.
   package func listen(to channel: String) async throws(PostgresError) {
     var name = "\""
     for scalar in channel.unicodeScalars {

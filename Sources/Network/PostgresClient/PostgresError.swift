@@ -1,9 +1,9 @@
-/// What went wrong between this program and a PostgreSQL server.
+/// An error between this program and a PostgreSQL server.
 ///
 /// The message is a sentence without the values that were sent. `detail` may repeat them, so it isn't for showing.
 package struct PostgresError: Error, Hashable, Sendable {
   package enum Kind: String, Sendable {
-    /// What was to be sent isn't valid, and nothing was sent.
+    /// The request isn't valid, and nothing was sent.
     case invalid
     /// There is no connection, and nothing was sent.
     case unreachable
@@ -22,7 +22,7 @@ package struct PostgresError: Error, Hashable, Sendable {
   package var sqlState = ""
   /// `ERROR`, `FATAL` or `PANIC`; empty if the server said nothing.
   package var severity = ""
-  /// What the server added; may repeat values.
+  /// The server's detail; may repeat values.
   package var detail = ""
   /// The constraint that was violated, if it was one.
   package var constraint = ""
@@ -34,7 +34,7 @@ package struct PostgresError: Error, Hashable, Sendable {
     self.message = message
   }
 
-  /// What helps where a pooler is asked instead of the server, as a part of a sentence.
+  /// Advice for a connection to a pooler instead of the server, as a part of a sentence.
   static let needsSessions =
     "is it a pooler such as PgBouncer? Errand needs a session of its own: name the server itself in 'state' of errand.yaml"
 
@@ -48,14 +48,14 @@ package struct PostgresError: Error, Hashable, Sendable {
   package var isSerializationFailure: Bool { sqlState == "40001" || sqlState == "40P01" }
   /// The server is shutting down, starting or ended the session.
   package var isShutdown: Bool { ["57P01", "57P02", "57P03"].contains(sqlState) }
-  /// The server is a standby, or was told to accept no writes.
+  /// The server is a standby, or accepts no writes.
   package var isReadOnly: Bool { sqlState == "25006" }
   /// The server lacks something for a while, such as room on its disk, memory or connections, or its system failed
   /// (classes 53 and 58, and errors that have no code of their own).
   package var isInTrouble: Bool {
     ["53", "58"].contains(sqlState.prefix(2)) || sqlState == "XX000"
   }
-  /// Somebody cancelled the statement, or it took longer than the server allows: in all, for a lock, or between two
+  /// The statement was cancelled, or took longer than the server allows: in all, for a lock, or between two
   /// statements of a transaction.
   package var wasGivenUp: Bool { ["57014", "55P03", "25P03", "25P04"].contains(sqlState) }
   /// There is no table, or no schema, of that name.

@@ -41,7 +41,7 @@ final class PostgresLoop: @unchecked Sendable {
     }
   }
 
-  /// Has the thread look at its sessions again.
+  /// Makes the thread check its sessions again.
   func wake() { monitor.withLock { ring() } }
 
   /// Ends the sleep, with the monitor held.

@@ -40,7 +40,7 @@ struct PostgresOpening: Sendable {
     PostgresError(.unreachable, "can't connect to PostgreSQL at \(settings): \(reason)")
   }
 
-  /// What another thread finds out about a name.
+  /// The result of a name lookup on another thread.
   private final class Lookup: @unchecked Sendable {
     // Unchecked, because the outcome is touched only with the monitor held.
     let monitor = Monitor()
@@ -138,7 +138,7 @@ struct PostgresOpening: Sendable {
     }
   }
 
-  /// Carries the connection on until it is open; gives why it can't be.
+  /// Advances the connection until it is open; returns the error if it can't be opened.
   private func established(_ connection: OpaquePointer, until end: ContinuousClock.Instant) -> PostgresError? {
     var state = PGRES_POLLING_WRITING
     if cpostgres.status(connection) == CONNECTION_BAD { return failure(of: connection) }
@@ -157,7 +157,8 @@ struct PostgresOpening: Sendable {
     return nil
   }
 
-  /// What libpq says, without the place that it says it of: `… failed: FATAL:  28P01: password authentication failed …`.
+  /// libpq's error without its prefix that names the address: `… failed: FATAL:  28P01: password authentication failed
+  /// …`.
   private func failure(of connection: OpaquePointer) -> PostgresError {
     let text = cpostgres.errorMessage(connection).map { String(cString: $0) } ?? ""
     // The last try, where encryption was tried first; its other lines are hints, and places in the server's source.
@@ -179,7 +180,7 @@ struct PostgresOpening: Sendable {
     return error
   }
 
-  /// What libpq itself found wrong.
+  /// The error that libpq itself found, rather than the server.
   private func unsaid(_ said: String) -> PostgresError {
     if said.contains("no password supplied") {
       let what = settings.password == nil ? "wants a password" : "wants a password, and the one that is given is empty"
@@ -202,7 +203,7 @@ struct PostgresOpening: Sendable {
     return unreachable(short)
   }
 
-  /// What helps against a refusal, as the end of a sentence; the codes are those of PostgreSQL's appendix A.
+  /// The advice for a refusal, as the end of a sentence; the codes are in PostgreSQL's appendix A.
   private func help(against code: String, _ said: String) -> String {
     switch code {
     case "08P01" where said.contains("startup parameter"): "; \(PostgresError.needsSessions)"

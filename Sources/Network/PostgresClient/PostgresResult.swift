@@ -1,7 +1,7 @@
 package import Basics
 import CPostgres
 
-/// What a statement gave: its rows, read where libpq has them.
+/// The result of a statement: its rows, read from libpq's memory.
 package final class PostgresResult: @unchecked Sendable {
   // Unchecked, because libpq doesn't change a result once it is there.
   private let result: OpaquePointer
@@ -24,7 +24,7 @@ package final class PostgresResult: @unchecked Sendable {
   /// How many rows were changed, or read.
   package var affected: Int { cpostgres.cmdTuples(result).flatMap { Int(String(cString: $0)) } ?? 0 }
 
-  /// What was done, such as `COMMIT`.
+  /// The command that was executed, such as `COMMIT`.
   var command: String { cpostgres.cmdStatus(result).map { String(cString: $0) } ?? "" }
 
   /// A part of the server's error; empty if it has none.

@@ -3,7 +3,7 @@ import CPostgres
 import Glibc
 import Threads
 
-/// What a caller waits for: the results of its statements.
+/// The answer that a caller waits for: the results of its statements.
 typealias PostgresAnswer = Result<[PostgresResult], PostgresError>
 
 /// Statements that are sent together and end with one synchronization, and their answer.
@@ -25,7 +25,7 @@ final class PostgresGroup {
     }
   }
 
-  /// What of it was sent, to be answered in this order.
+  /// The commands that were sent for it; they are answered in this order.
   enum Command {
     case preparation(PostgresPlan, name: String)
     case statement
@@ -41,7 +41,7 @@ final class PostgresGroup {
   var answered = 0
   var results: [PostgresResult] = []
   var error: PostgresError?
-  /// What makes the server's own answer doubtful.
+  /// The reason to doubt the server's own answer.
   var doubt: PostgresError?
   var deadline = ContinuousClock.now
 
@@ -61,24 +61,24 @@ struct PostgresPlan: Hashable {
   let types: [UInt32]
 }
 
-/// A connection's state: what is sent, what waits, and what was prepared.
+/// A connection's state: the statements that were sent, that wait, and that were prepared.
 ///
-/// One group of statements is under way at a time; the others wait here, so that nothing of them was sent when the
-/// connection breaks. A group is a pipeline of libpq: it is sent at once and ends with one synchronization, which commits
-/// it unless a transaction is open. So an answer counts only with the synchronization: the server reports a statement as
-/// done before it commits, and an error or a warning of the commit comes after that.
+/// One group of statements is under way at a time; the others wait here, so that none of their statements was sent when
+/// the connection breaks. A group is a pipeline of libpq: it is sent at once and ends with one synchronization, which
+/// commits it unless a transaction is open. So an answer counts only with the synchronization: the server reports a
+/// statement as done before it commits, and an error or a warning of the commit comes after that.
 ///
-/// Callers and the loop's thread use it, with the monitor held. Continuations are resumed after it is let go.
+/// Callers and the loop's thread use it, with the monitor held. Continuations are resumed after it is released.
 final class PostgresSession: @unchecked Sendable {
   // Unchecked, because what changes is touched only with the monitor held.
 
-  /// What is resumed when the monitor is let go.
+  /// A continuation to resume when the monitor is released.
   private enum Resumption {
     case answer(CheckedContinuation<PostgresAnswer, Never>, PostgresAnswer)
     case turn(CheckedContinuation<Result<Int, PostgresError>, Never>, Result<Int, PostgresError>)
   }
 
-  /// What waits for its turn.
+  /// An entry of the queue of waiting work.
   private enum Entry {
     case group(PostgresGroup)
     case transaction(CheckedContinuation<Result<Int, PostgresError>, Never>)
@@ -109,7 +109,7 @@ final class PostgresSession: @unchecked Sendable {
   private var resumptions: [Resumption] = []
   /// Whether libpq has bytes that the socket didn't take.
   private var hasUnsent = false
-  /// What the loop's thread knows: until when it sleeps (nil: for ever), and whether it sends what is unsent.
+  /// The state that the loop's thread knows: until when it sleeps (nil: for ever), and whether it sends unsent bytes.
   private var sleepsUntil: ContinuousClock.Instant?
   private var awaitsSending = false
   /// Whether anything was sent since the thread was told how long to sleep.
@@ -199,7 +199,7 @@ final class PostgresSession: @unchecked Sendable {
 
   // MARK: For the loop's thread
 
-  /// What the thread has to wait for: the socket, and until when.
+  /// The socket that the thread has to wait for, and until when.
   func wish() -> (socket: Int32, events: Int16, until: ContinuousClock.Instant?) {
     monitor.withLock {
       guard let connection else { return (-1, 0, nil) }
@@ -306,7 +306,7 @@ final class PostgresSession: @unchecked Sendable {
   private func receive() {
     guard let connection else { return }
     let isOpen = cpostgres.consumeInput(connection) == 1
-    // What came before the end counts.
+    // Results that came before the end count.
     readResults(connection)
     while self.connection != nil, let notification = cpostgres.notifies(connection) {
       let (name, payload) = (notification.pointee.relname, notification.pointee.extra)
@@ -419,7 +419,7 @@ final class PostgresSession: @unchecked Sendable {
     return error
   }
 
-  /// What libpq says of the connection, in one line.
+  /// libpq's error of the connection, in one line.
   private var complaint: String {
     let text = connection.flatMap { cpostgres.errorMessage($0) }.map { String(cString: $0) } ?? ""
     return text.split(separator: "\n").first.map { String($0).shortened(to: 300) } ?? "it broke"
@@ -444,7 +444,7 @@ final class PostgresSession: @unchecked Sendable {
     resumptions.append(.answer(group.continuation, .failure(unreachable)))
   }
 
-  /// Closes the connection; what was sent is unknown then, and what waits is refused.
+  /// Closes the connection; the outcome of sent statements is unknown then, and waiting statements are refused.
   private func shut(_ reason: String) {
     guard let connection else { return }
     self.connection = nil

@@ -9,13 +9,13 @@ package struct PostgresSettings: Hashable, Sendable {
   package var database: String
   package var user: String
   package var password: String?
-  /// The file of the authorities that may sign the server's certificate; nil for those of the system.
+  /// The file of the authorities that may sign the server's certificate; nil for the system's.
   package var rootCertificate: String?
   /// Whether the certificate is checked even on this machine.
   package var isAlwaysVerified = false
   /// How long an answer, or a connection, may take.
   package var answerWithin = TimeSpan.seconds(10)
-  /// What the server calls this client.
+  /// This client's name for the server.
   package var applicationName = "errand"
 
   package init(host: String, database: String, user: String) {

@@ -70,8 +70,8 @@ extension PostgresSettings {
     .invalid,
     "the state's URL can't have a password; write postgres: { password: \"${{ secrets.NAME }}\" } in errand.yaml")
 
-  /// What a URL says after its scheme, by the names of libpq's parameters (`conninfo_uri_parse_options`); nil if it is
-  /// malformed.
+  /// The parts of a URL after its scheme, by the names of libpq's parameters (`conninfo_uri_parse_options`); nil if it
+  /// is malformed.
   static func parts(of text: ArraySlice<UInt8>) -> [String: String]? {
     var rest = text
     var found: [String: String] = [:]

@@ -73,7 +73,7 @@ enum PostgresType: UInt32 {
   }
 }
 
-/// 2000-01-01T00:00:00Z, from which the server counts, in seconds since 1970.
+/// 2000-01-01T00:00:00Z, the server's zero of time, in seconds since 1970.
 let postgresEpoch = 946_684_800
 
 /// Values as the server's binary formats have them (the functions `…send` and `…recv` of its types), in one buffer.
@@ -83,7 +83,7 @@ struct PostgresParameters {
   /// Where each value begins; nil for null.
   private(set) var offsets: [Int?] = []
   private(set) var lengths: [Int32] = []
-  /// What is wrong with a value, but not the value.
+  /// The fault of a value, without the value.
   private var fault: String?
 
   init(_ values: [PostgresValue]) throws(PostgresError) {

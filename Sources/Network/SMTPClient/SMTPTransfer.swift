@@ -21,7 +21,7 @@ package struct SMTPServer: Sendable {
 }
 
 /// Sends one mail through libcurl, which blocks the thread that it is on.
-// What the callbacks change is touched by the thread of `run` alone; whether it is to end is guarded by a lock.
+// Only the thread of `run` uses the state that the callbacks change; a lock guards the request to end.
 package final class SMTPTransfer: @unchecked Sendable {
   /// How a transfer ended.
   package enum End: Sendable {
@@ -77,7 +77,7 @@ package final class SMTPTransfer: @unchecked Sendable {
   private var start = TimeSpan.zero
   private let end = Mutex<(isAsked: Bool, multi: Multi?)>((false, nil))
 
-  /// The handle by which the thread of `run` is woken; libcurl allows that from any thread.
+  /// The handle that wakes the thread of `run`; libcurl allows that from any thread.
   private struct Multi: @unchecked Sendable { var pointer: UnsafeMutableRawPointer }
 
   package init(_ server: SMTPServer, from sender: String, to recipients: [String], _ bytes: [UInt8]) {
@@ -142,8 +142,8 @@ package final class SMTPTransfer: @unchecked Sendable {
 
   /// Whether the caller no longer waits.
   ///
-  /// libcurl asks once a second while it waits for an answer to the mail, and to its farewell, for which it knows no
-  /// other limit.
+  /// libcurl calls this once a second while it waits for the answer to the mail, and to its QUIT; for the latter it has
+  /// no other limit.
   private var isOver: Bool { isEndAsked || SystemTime().elapsed() - start > server.sendTimeout }
 
   /// Gives libcurl the settings; false if it doesn't know one.
@@ -159,7 +159,7 @@ package final class SMTPTransfer: @unchecked Sendable {
       ccurl_set_text(easy, CURLOPT_PROXY, ""),
       ccurl_set_long(easy, CURLOPT_NOSIGNAL, 1),
       ccurl_set_long(easy, CURLOPT_QUICK_EXIT, 1),
-      // Closed here, where the callback is called, and not with what libcurl keeps.
+      // Closed here, while the callback is called, rather than with the connections that libcurl keeps.
       ccurl_set_long(easy, CURLOPT_FORBID_REUSE, 1),
       ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(server.connectTimeout)),
       ccurl_set_long(easy, CURLOPT_TIMEOUT_MS, milliseconds(server.sendTimeout)),
@@ -218,11 +218,11 @@ package final class SMTPTransfer: @unchecked Sendable {
     return count
   }
 
-  /// Keeps a line of the server's last reply, or of the one that refuses; false for what no mail server sends.
+  /// Keeps a line of the server's last reply, or of the reply that refuses; false for a line that no mail server sends.
   private func receive(_ line: UnsafeRawBufferPointer) -> Bool {
     guard line.count >= 3, line.prefix(3).allSatisfy({ ASCII.digits.contains($0) }) else { return false }
     if !isContinued {
-      // What is said after a refusal is a farewell.
+      // A reply after a refusal is a farewell.
       if let first = reply.first, first >= UInt8(ascii: "4") { return true }
       reply = []
     }
@@ -240,7 +240,7 @@ package final class SMTPTransfer: @unchecked Sendable {
     let isAccepted = code.first == UInt8(ascii: "2")
     switch stage {
     case .greeting:
-      // STARTTLS is accepted by another 220, after which the server says anew what it offers.
+      // The server accepts STARTTLS with another 220; afterwards it lists its extensions again.
       if code.elementsEqual("220".utf8) { greetings += 1 }
       guard code.elementsEqual("250".utf8), greetings > (server.requiresSTARTTLS ? 1 : 0) else {
         offersLogin = false

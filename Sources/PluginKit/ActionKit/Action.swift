@@ -1,39 +1,38 @@
-/// One thing that a recipe can ask for by name.
+/// An operation that a recipe can call by name.
 ///
-/// An action is a type and never a value: what it needs beside its input it is handed. None of the requirements has a
-/// default, because the compiler takes a default in silence when a plugin declares the requirement with the wrong
-/// type. What only some actions have is in protocols of their own: `PreviewingAction`, `ReconcilingAction`,
-/// `KeyedAction`, `RetryingAction`, `TimedAction`, `RenamedAction`, `ShapedAction`, `SettingsAction`.
+/// An action is a type and never a value: it gets its service and context as arguments. No requirement has a default,
+/// because the compiler silently uses a default when a plugin declares the requirement with the wrong type.
+/// Requirements of only some actions are in separate protocols: `PreviewingAction`, `ReconcilingAction`, `KeyedAction`,
+/// `RetryingAction`, `TimedAction`, `RenamedAction`, `ShapedAction`, `SettingsAction`.
 public protocol Action<Service>: Sendable {
-  /// What the action works on; every action of a plugin has the same one.
+  /// The service that the action calls; all actions of a plugin share the type.
   associatedtype Service: Sendable
-  /// What recipes give under `with`.
+  /// The fields that recipes give under `with`.
   associatedtype Input: FieldSet
-  /// What recipes read from the step.
+  /// The fields that recipes read from the step.
   associatedtype Output: FieldSet
 
   /// The name that recipes use after the plugin's.
   ///
-  /// Runs that last for days have it in their state, so it is written out and does not change when the type's name
-  /// does.
+  /// The state of long runs holds it. So it is written out, and doesn't change when the type is renamed.
   static var name: String { get }
   /// One sentence that says what the action does.
   static var summary: String { get }
-  /// What the action does to the world outside.
+  /// The action's effect on the outside world.
   static var effect: Effect { get }
   /// Inputs that the pages show and the tests check; at least one.
   static var examples: [Example] { get }
 
-  /// Does it, once; trying again is the runs' business.
+  /// Runs the action once; the runtime makes any further attempts.
   ///
-  /// It throws an `ActionError`, or an error that is `ActionErrorConvertible`; what else it throws counts as the
-  /// plugin's fault with an unknown outcome.
+  /// It throws an `ActionError`, or an error that is `ActionErrorConvertible`. Any other error counts as a fault of the
+  /// plugin with an unknown outcome.
   static func run(_ input: Input, on service: Service, in context: ActionContext) async throws -> Output
 }
 
 /// An input as a recipe writes it under `with`.
 public struct Example: Hashable, Sendable {
-  /// What it shows, as a heading without full stop.
+  /// The purpose of the example, as a heading without full stop.
   public var title: String
   /// The fields in YAML.
   public var input: String
@@ -45,29 +44,30 @@ public struct Example: Hashable, Sendable {
   }
 }
 
-/// What the protocols for only some actions have in common; an action conforms to those and does not name this.
+/// The base of the protocols for only some actions; an action conforms to these, and doesn't name this one.
 ///
-/// Each question whether a type conforms to a protocol searches the whole program, and all are asked of an action when
-/// its declaration is read: for the plain actions, which are the most, this is the only one.
+/// Each check whether a type conforms to a protocol searches the whole program, and reading an action's declaration
+/// checks all of these protocols. For plain actions, which are the majority, this is the only check.
 public protocol SpecialAction<Service>: Action {}
 
-/// A write that can say beforehand what it would change, as `errand plan` shows it.
+/// A write that can compute its changes beforehand, for `errand plan`.
 public protocol PreviewingAction<Service>: SpecialAction {
-  /// What running the action would change now; reads only.
+  /// Returns the changes that running the action would make now; reads only.
   static func preview(_ input: Input, on service: Service, in context: ActionContext) async throws -> [Change]
 }
 
-/// A write that does something, such as a command that is run or a mail that is sent, and so has nothing before it: a plan
-/// shows each call in a line of its own.
+/// A write that does something instead of changing a value, such as running a command or sending a mail.
+///
+/// Such a write has no previous value; a plan shows each call on its own line.
 public protocol DoingAction<Service>: PreviewingAction {}
 
-/// One thing that a write changes, or does.
+/// One change that a write makes, or one thing that it does.
 public struct Change: Hashable, Sendable {
-  /// What is changed, in words that people know: `Essay 2 of Ada Lovelace`.
+  /// The thing to change, in words that people know: `Essay 2 of Ada Lovelace`.
   public var subject: String
-  /// What it is now; nil if it is not there yet.
+  /// Its current value; nil if it doesn't exist yet.
   public var before: String?
-  /// What it will be; nil if it is removed.
+  /// Its new value; nil if it is removed.
   public var after: String?
 
   /// Creates a change.
@@ -78,63 +78,63 @@ public struct Change: Hashable, Sendable {
   }
 }
 
-/// A write that can find out after an unknown outcome whether it happened.
+/// A write that can find out after an unknown outcome whether it was done.
 public protocol ReconcilingAction<Service>: SpecialAction {
-  /// What was there before, so that it is not taken for ours.
+  /// The service's state before the write, to tell the write's result from earlier data.
   associatedtype Baseline: FieldSet
 
-  /// Looks at what is there before the first attempt; it is on disk before anything is sent.
+  /// Reads the service's state before the first attempt; the result is on disk before the write is sent.
   static func baseline(_ input: Input, on service: Service, in context: ActionContext) async throws -> Baseline
 
-  /// Looks whether the attempt that began at an instant was done; reads only.
+  /// Checks whether the attempt that began at an instant was done; reads only.
   static func reconcile(
     _ input: Input, with baseline: Baseline, startedAt: Timestamp, on service: Service, in context: ActionContext
   ) async throws -> Reconciliation<Output>
 }
 
-/// What became of a write whose answer was lost.
+/// The outcome of a write whose response was lost.
 public enum Reconciliation<Output: Sendable>: Sendable {
-  /// It was done, and this is what it would have answered.
+  /// It was done, and would have given this output.
   case done(Output)
   /// It was not done, and may be sent again.
   case notDone
-  /// It cannot be told; the sentence says what a person should look at.
+  /// The outcome can't be determined; the sentence says what a person should check.
   case unknown(String)
 }
 
-/// An action whose output has fields that its input names, such as the columns of a table.
+/// An action whose output fields depend on its input, such as the columns of a table.
 public protocol ShapedAction<Service>: SpecialAction {
-  /// The output for an input in which values may be missing, wrong, or texts that hold expressions; what is not known
-  /// is left as it is declared.
+  /// The output for an input whose values may be missing, wrong, or texts with expressions.
   ///
-  /// What running the action gives for the same input keeps to it.
+  /// Parts that such values determine stay as they are declared. The output of a run with the same input must match.
   static func output(for input: Value) -> ObjectSchema
 }
 
-/// An action that for some inputs needs settings of its connection which are optional for others.
+/// An action that needs some optional settings of its connection for some inputs.
 public protocol SettingsAction<Service>: SpecialAction {
-  /// The names of those settings for an input in which values may be missing, wrong, or texts that hold expressions.
+  /// The names of these settings, for an input whose values may be missing, wrong, or texts with expressions.
   static func neededSettings(for input: Value) -> [String]
 }
 
-/// A write whose service does nothing twice for the same `ActionContext.idempotencyKey`.
+/// A write whose service ignores repeated requests with the same `ActionContext.idempotencyKey`.
 public protocol KeyedAction<Service>: SpecialAction {}
 
-/// An action whose effect on the world outside only the recipe's author knows.
+/// An action whose effect on the outside world is known only to the recipe's author.
 ///
-/// The step says it, in the input's required field `effect`, whose type is `StepEffect`. It is written out, never an
-/// expression, because what may be done twice is decided before the run. The action's own effect is `write`, the worst.
+/// The step declares it in the input's required field `effect`, of type `StepEffect`. It must be a literal, because the
+/// runtime decides before the run which steps may be repeated. The action's own effect is `write`, the most restrictive
+/// one.
 public protocol StepEffectAction<Service>: SpecialAction {}
 
-/// What a step can say of an action's effect.
+/// The effects that a step can declare.
 public enum StepEffect: String, Choice {
   /// It computes from its input alone.
   case pure
-  /// It looks, and leaves all as it was.
+  /// It reads, and changes nothing.
   case read
-  /// It writes, and doing it again with the same input changes nothing more, however late.
+  /// It writes; a repetition with the same input changes nothing more, however late.
   case idempotentWrite
-  /// It writes, and doing it again would do it a second time.
+  /// It writes; a repetition would do it a second time.
   case write
 
   /// The effect as actions declare it.
@@ -148,7 +148,7 @@ public enum StepEffect: String, Choice {
   }
 }
 
-/// An action that is tried again on a schedule of its own, unless the step says otherwise.
+/// An action with its own retry schedule, which a step can override.
 public protocol RetryingAction<Service>: SpecialAction {
   /// The schedule.
   static var retry: RetrySchedule { get }
@@ -156,11 +156,11 @@ public protocol RetryingAction<Service>: SpecialAction {
 
 /// An action that may take longer, or must end sooner, than others.
 public protocol TimedAction<Service>: SpecialAction {
-  /// How long all attempts together may take unless the step says otherwise.
+  /// The time limit for all attempts together; a step can override it.
   static var timeout: TimeSpan { get }
 }
 
-/// An action that had other names, by which recipes may still call it.
+/// An action with former names, which recipes may still use.
 public protocol RenamedAction<Service>: SpecialAction {
   /// The names, without the plugin's.
   static var formerNames: [String] { get }

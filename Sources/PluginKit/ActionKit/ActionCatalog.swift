@@ -1,15 +1,15 @@
 import Synchronization
 
-/// Every plugin and action that recipes can use.
+/// The plugins and actions that recipes can use.
 ///
-/// Making one reads nothing. Names are asked of the declarations when they are looked for, and a declaration as a
-/// whole is read when its action is asked for the first time: reading all of a hundred would be felt at every start.
-/// That names are unique and sentences well formed is for `expectWellFormed` to say, in the plugin's tests.
+/// Creating a catalog reads nothing. A lookup reads only names, and an action's whole declaration is read at its first
+/// use, because reading a hundred declarations would delay every start. The plugins' tests check with
+/// `expectWellFormed` that names are unique and sentences well formed.
 public final class ActionCatalog: Sendable {
   /// The plugins that are compiled in, in the order of the program's list.
   private let compiled: [PluginDescriptor]
   private let finding: (@Sendable (_ folder: String) -> any PluginFinder)?
-  /// Those that the project's folder has.
+  /// The plugins of the project's folder.
   private let found: (any PluginFinder)?
   private let read = Mutex<[String: ActionDescriptor]>([:])
 
@@ -43,7 +43,7 @@ public final class ActionCatalog: Sendable {
     ActionCatalog(compiled, finding: finding, found: found)
   }
 
-  /// The plugins: those that are compiled in, in the order of the program's list, and then those of the folder.
+  /// The compiled plugins, in the order of the program's list, followed by the project folder's plugins.
   public var plugins: [PluginDescriptor] {
     compiled
       + (found?.names ?? []).filter { name in !isCompiled(name) }.compactMap { name in found?.plugin(name) }
@@ -54,22 +54,23 @@ public final class ActionCatalog: Sendable {
     compiled.first { $0.name.hasSameScalars(as: name) } ?? found?.plugin(name)
   }
 
-  /// Whether the program itself has a plugin of that name, which is then not looked for in the folder.
+  /// Whether the program has a compiled plugin of that name; such a plugin isn't looked up in the folder.
   package func isCompiled(_ name: String) -> Bool { compiled.contains { $0.name.hasSameScalars(as: name) } }
 
-  /// Why a plugin of the folder can't be used; nil for one that can, or that isn't there.
+  /// The reason why a plugin of the folder can't be used; nil if it can, or doesn't exist.
   package func fault(ofPlugin name: String) -> String? { isCompiled(name) ? nil : found?.fault(of: name) }
 
-  /// Why the plugin of that name isn't in the project's folder, as a clause; nil where no folder is looked in.
+  /// The reason why the project's folder has no plugin of that name, as a clause; nil if the catalog searches no
+  /// folder.
   package func absence(ofPlugin name: String) -> String? { found?.absence(of: name) }
 
-  /// Where the plugins of the project's folder come from, as their locks say: programs, documents and addresses.
+  /// The sources of the project folder's plugins, as their locks record them: programs, documents and addresses.
   package var sourcesOfPlugins: [Value] { found?.sources ?? [] }
 
-  /// Why the project's folder can't be looked in for plugins; nil if it can, or if it has none.
+  /// The reason why the project's folder can't be searched for plugins; nil if it can, or if there is none.
   package var faultOfFolder: String? { found?.fault }
 
-  /// The action of that id or former id; the descriptor's own `id` tells which it is.
+  /// The action of that id or former id; the descriptor's own `id` is the current one.
   public func action(_ id: String) -> ActionDescriptor? {
     if let known = read.withLock({ $0[id] }), known.id.hasSameScalars(as: id) { return known }
     let parts = id.split(separator: ".", omittingEmptySubsequences: false)
@@ -83,22 +84,23 @@ public final class ActionCatalog: Sendable {
     plugins.flatMap { plugin in plugin.actionNames.map { "\(plugin.name).\($0)" } }
   }
 
-  /// The id that was probably meant by one that is not known.
+  /// The known id that is most similar to an unknown one, to suggest a correction.
   public func nearestAction(to id: String) -> String? { id.nearest(among: actionIDs) }
 }
 
-/// The plugins of a project's folder, which are data.
+/// The plugins of a project's folder, which are declared by data.
 package protocol PluginFinder: Sendable {
   /// The names, sorted; reads no declaration.
   var names: [String] { get }
-  /// The plugin of that name; nil if it isn't there, or can't be used.
+  /// The plugin of that name; nil if it doesn't exist, or can't be used.
   func plugin(_ name: String) -> PluginDescriptor?
-  /// Why the plugin of that name can't be used, as a sentence without full stop; nil if it can, or isn't there.
+  /// The reason why the plugin of that name can't be used, as a sentence without full stop; nil if it can, or doesn't
+  /// exist.
   func fault(of name: String) -> String?
-  /// Why no plugin is there of a name that `names` hasn't, as a clause.
+  /// The reason why there is no plugin of a name that isn't in `names`, as a clause.
   func absence(of name: String) -> String
-  /// Why it can't be said which plugins there are; nil if it can.
+  /// The reason why the plugins can't be listed; nil if they can.
   var fault: String? { get }
-  /// Where the plugins come from: programs, documents and addresses; also of those that can't be used.
+  /// The sources of all plugins, even unusable ones: programs, documents and addresses.
   var sources: [Value] { get }
 }

@@ -1,14 +1,15 @@
-/// What an action may know of its run, and where it passes on its progress and what programs print.
+/// The context of one attempt of an action: its run, clocks and folders, and its channels for progress and printed
+/// output.
 public struct ActionContext: Sendable {
   /// The run's id.
   public var run: String
   /// The step, with the indexes of its loops: `put[3].write`.
   public var step: String
-  /// Which attempt it is, the first being 1.
+  /// The number of the attempt, from 1 on.
   public var attempt: Int
-  /// The same each time the same step of the same run is tried, also after a crash.
+  /// The idempotency key: the same for each attempt of the same step of the same run, even after a crash.
   public var idempotencyKey: String
-  /// Whether the step names that key, so that an attempt whose outcome is unknown is made again.
+  /// Whether the step names that key, so that an attempt with an unknown outcome is repeated.
   public var isKeyNamed: Bool
   /// The step's instant, which its expressions see as `now`.
   public var now: Timestamp
@@ -16,42 +17,42 @@ public struct ActionContext: Sendable {
   public var time: any TimeSource
   /// The folder that relative paths start from.
   public var folder: String
-  /// The values that outlive runs; nil where no state is kept.
+  /// The values that outlive runs; nil if there is no state.
   public var values: (any ValueStore)?
-  /// What the run notes of itself; nil where no state is kept.
+  /// The run's own notes; nil if there is no state.
   public var notes: (any RunNotes)?
-  /// What was there before the first attempt, for an action that reconciles; nil for others.
+  /// The baseline from before the first attempt, for an action that reconciles; nil for others.
   public var baseline: Value?
-  /// The texts of its input that are made with secrets, which no request log, recording or message may show.
+  /// The texts of its input that were computed from secrets; no request log, recording or message may show them.
   public var secrets: [String] = []
-  /// The folder that every path leads into, full ones too, in a run that touches nothing outside.
+  /// The folder that all paths are redirected to, even full ones, in a run that touches nothing outside.
   package var confinement: String?
-  /// What sits between the action and the files that it reads, in a run that is recorded or replayed.
+  /// Intercepts the action's file reads, in a run that is recorded or replayed.
   package var fileInterceptor: (any FileInterceptor)?
-  /// What belongs to the program itself, which no path leads to.
+  /// The program's own files: actions can't change them, and may read only some of them.
   package var ownFiles = OwnFiles()
-  /// What stands in for the folders that paths lead into, in a run that changes nothing in them.
+  /// Replaces folders by copies, in a run that changes nothing in the original ones.
   package var standIn: (any FolderStandIn)?
   private let onReport: @Sendable (Report) -> Void
 
-  /// What an action passes on while it runs.
+  /// A message from a running action.
   package enum Report: Sendable {
     case progress(Progress)
     case printed([UInt8], PrintedStream)
   }
 
-  /// How far an action is.
+  /// The progress of an action.
   public struct Progress: Hashable, Sendable {
-    /// What it is doing, in a few words without full stop.
+    /// The current activity, in a few words without full stop.
     public var message: String
-    /// How many of `total` are done, if it counts.
+    /// The number of finished units, if the action counts them.
     public var completed: Int?
-    /// How many there are, if that is known.
+    /// The total number of units, if it is known.
     public var total: Int?
-    /// What is counted.
+    /// The unit of the numbers.
     public var unit: Unit
 
-    /// What is counted, so that progress is shown in its words.
+    /// The unit of progress, which determines how it is displayed.
     public enum Unit: String, Sendable {
       /// Items, pages, rows.
       case items
@@ -82,7 +83,7 @@ public struct ActionContext: Sendable {
     }
   }
 
-  /// Creates a context whose run is told of everything that the action passes on.
+  /// Creates a context that reports progress and printed output to its run.
   package init(
     run: String, step: String, attempt: Int, idempotencyKey: String, isKeyNamed: Bool, now: Timestamp,
     time: any TimeSource, folder: String, values: (any ValueStore)?, notes: (any RunNotes)?,
@@ -101,19 +102,19 @@ public struct ActionContext: Sendable {
     self.onReport = onReport
   }
 
-  /// Reports progress to the run's followers, who see a bar, a rate and the time that is left if there are numbers.
+  /// Reports progress to the run's followers, who see a bar, a rate and the remaining time if there are numbers.
   ///
-  /// It costs little and may be called often: followers are told some times a second, and of the last report always.
-  /// Downloads, uploads and the reading of large files are reported without this.
+  /// It is cheap and may be called often: followers get an update a few times a second, and always get the last report.
+  /// Downloads, uploads and reads of large files are reported without this.
   public func report(
     _ message: String, completed: Int? = nil, of total: Int? = nil, unit: Progress.Unit = .items
   ) {
     onReport(.progress(Progress(message, completed: completed, of: total, unit: unit)))
   }
 
-  /// Passes on what a program that the action runs prints, as it comes: in pieces that end anywhere.
+  /// Passes on the output of a program that the action runs, as it arrives: in pieces that end anywhere.
   ///
-  /// The run shows it line by line to its followers and keeps it in its log, both without secrets. May block for a
+  /// The run shows it line by line to its followers and writes it to its log, both without secrets. May block for a
   /// moment, so that a program doesn't print faster than its output can be searched for secrets.
   public func printed(_ bytes: [UInt8], on stream: PrintedStream) {
     if !bytes.isEmpty { onReport(.printed(bytes, stream)) }
@@ -127,25 +128,25 @@ public struct ActionContext: Sendable {
   }
 }
 
-/// Sits between actions that make HTTP requests and the files that they read, as a recording does.
+/// Intercepts the file reads of actions that make HTTP requests, as a recording does.
 package protocol FileInterceptor: Sendable {
-  /// What is in the file of that full path.
+  /// The content of the file of that full path.
   func read(
     _ path: String, _ perform: () async throws(ActionError) -> [UInt8]
   ) async throws(ActionError) -> [UInt8]
 }
 
-/// Stands in for folders, so that a run reads their files as they are and writes elsewhere.
+/// Replaces folders by copies: a run reads the original files, and writes to the copies.
 package protocol FolderStandIn: Sendable {
-  /// Where the copy is of what a full path leads to.
+  /// The path in the copy for a full path.
   func place(of path: String) -> String
-  /// Sees to it that the copy has what lies on the way from a folder of it, before that is looked at.
+  /// Makes sure that the copy contains the folders on a path from one of its folders, before they are read.
   ///
-  /// - Parameter isWhole: Whether all that is in the last folder is needed.
+  /// - Parameter isWhole: Whether the whole content of the last folder is needed.
   func fill(_ root: String, _ names: [String], isWhole: Bool) throws(FileError)
 }
 
-/// Where a program prints.
+/// The stream that a program prints to.
 public enum PrintedStream: Sendable, Hashable, CaseIterable {
   /// Its standard output.
   case output

@@ -1,7 +1,7 @@
-/// All that runs, checks and pages know of an action, read from its declaration, and the action itself behind it.
+/// An action and its declaration, for runs, checks and pages.
 ///
-/// An object, because steps, attempts and calls hold it: copied as a value it was the largest part of what a run in
-/// flight takes.
+/// It is an object, because steps, attempts and calls hold it: copies of it as a value used most of the memory of a
+/// running run.
 public final class ActionDescriptor: Sendable {
   /// The plugin's name.
   public let plugin: String
@@ -9,55 +9,56 @@ public final class ActionDescriptor: Sendable {
   public let id: String
   /// One sentence that says what the action does.
   public let summary: String
-  /// What the action does to the world outside; if the step has to say it, the worst until it has.
+  /// The action's effect on the outside world; if the step declares it, `write` until it has.
   public let effect: Effect
-  /// Whether the step says what the action does to the world outside.
+  /// Whether the step declares the effect.
   public let takesEffect: Bool
-  /// What recipes give.
+  /// The fields of the input.
   public let input: ObjectSchema
-  /// What recipes get.
+  /// The fields of the output.
   public let output: ObjectSchema
-  /// The type of what recipes get for every input: only an optional field may be absent.
+  /// The type of the output for any input: only an optional field may be absent.
   public let outputType: ValueType
   private let shaping: (@Sendable (Value) -> ObjectSchema)?
   private let needing: (@Sendable (Value) -> [String])?
-  /// What is recorded before a write that can be reconciled.
+  /// The fields of the baseline, which is recorded before a write that can be reconciled.
   public let baseline: ObjectSchema?
   /// Inputs as recipes write them.
   public let examples: [Example]
-  /// Former ids, under which the action is still found.
+  /// Former ids, which still find the action.
   public let formerIDs: [String]
-  /// Whether the service does nothing twice for the same idempotency key.
+  /// Whether the service ignores repeated requests with the same idempotency key.
   public let acceptsKey: Bool
-  /// How failures are tried again unless the step says otherwise; nil for not at all.
+  /// The retry schedule, which a step can override; nil for no retries.
   public let retry: RetrySchedule?
-  /// How long all attempts together may take unless the step says otherwise.
+  /// The time limit for all attempts together; a step can override it.
   public let timeout: TimeSpan
 
-  /// How long an action may take that does not say it: five minutes.
+  /// The time limit of an action that declares none: five minutes.
   public static let standardTimeout = TimeSpan.seconds(300)
 
   private let calls: Calls
 
-  /// What an action does, on the service that its plugin connected.
+  /// The functions of an action, on the service that its plugin connected.
   package struct Calls: Sendable {
     package typealias Call = @Sendable (Value, any Sendable, ActionContext) async throws -> Value
-    /// Runs it once and gives its output, in which optional fields that are nil are absent.
+    /// Runs the action once and returns its output, without the optional fields that are nil.
     package var running: Call
-    /// Looks at what is there before the first attempt of a write that can be reconciled.
+    /// Reads the baseline before the first attempt of a write that can be reconciled.
     package var takingBaseline: Call?
-    /// Looks with that whether the attempt that began at an instant was done.
+    /// Checks with the baseline whether the attempt that began at an instant was done.
     package var reconciling:
       (@Sendable (Value, Value, Timestamp, any Sendable, ActionContext) async throws -> Reconciliation<Value>)?
-    /// What running it would change now.
+    /// Computes the changes that running the action would make now.
     package var previewing: (@Sendable (Value, any Sendable, ActionContext) async throws -> [Change])?
-    /// Whether that compares with what it reads, and so tells nothing once an earlier step has written there.
+    /// Whether a preview compares with data that it reads, so that it is useless once an earlier step has written them.
     package var previewReads = false
-    /// Whether a preview says what is done, and not what is changed.
+    /// Whether a preview lists things to do, not changes.
     package var previewsDeeds = false
-    /// What it sends, where its input doesn't tell: `DELETE /pupils/{id}`.
+    /// The request that it sends, if its input doesn't tell: `DELETE /pupils/{id}`.
     package var sends: String?
-    /// Whether something else than the action makes it, so that its failure doesn't mean that the action would fail.
+    /// Whether other code than the action makes the preview, so that its failure doesn't mean that the action would
+    /// fail.
     package var previewIsSeparate = false
 
     package init(running: @escaping Call) { self.running = running }
@@ -99,8 +100,8 @@ public final class ActionDescriptor: Sendable {
   /// Creates an action from data.
   ///
   /// - Parameters:
-  ///   - baseline: What is recorded before a write that `calls` can reconcile.
-  ///   - timeout: How long all attempts together may take; nil for the usual time.
+  ///   - baseline: The fields of the baseline, if `calls` can reconcile.
+  ///   - timeout: The time limit for all attempts together; nil for the usual time.
   package init(
     plugin: String, name: String, summary: String, effect: Effect, input: ObjectSchema, output: ObjectSchema,
     baseline: ObjectSchema? = nil, examples: [Example] = [], acceptsKey: Bool = false, timeout: TimeSpan? = nil,
@@ -125,7 +126,7 @@ public final class ActionDescriptor: Sendable {
     self.calls = calls
   }
 
-  /// Another action with the effect that a step declares, and the retries that belong to that effect.
+  /// A copy of an action with the effect that a step declares, and with that effect's retries.
   private init(_ other: ActionDescriptor, effect: Effect) {
     plugin = other.plugin
     id = other.id
@@ -148,34 +149,34 @@ public final class ActionDescriptor: Sendable {
 }
 
 extension ActionDescriptor {
-  /// The type of what recipes give: a field with a default may be absent.
+  /// The type of the input that recipes give: a field with a default may be absent.
   public var inputType: ValueType { input.inputType }
-  /// The type of what recipes get for an input as they write it, in which values may be expressions.
+  /// The type of the output for an input as recipes write it; its values may be expressions.
   public func outputType(for input: Value) -> ValueType { shaping?(input).outputType ?? outputType }
-  /// The settings, beside those that every connection of the plugin needs, that an input as recipes write it needs.
+  /// The optional settings of the connection that an input, as recipes write it, needs.
   public func neededSettings(for input: Value) -> [String] { needing?(input) ?? [] }
-  /// Whether it can be found out after an unknown outcome what happened.
+  /// Whether the action can find out after an unknown outcome whether it was done.
   public var canReconcile: Bool { calls.reconciling != nil }
-  /// Whether a plan can show what would change.
+  /// Whether a plan can show the changes.
   public var canPreview: Bool { calls.previewing != nil }
-  /// Whether a preview tells nothing once an earlier step has written to what the action reads.
+  /// Whether a preview is useless once an earlier step has written the data that it reads.
   package var previewReads: Bool { calls.previewReads }
-  /// Whether a preview says what is done, which has nothing before it.
+  /// Whether a preview lists things to do, which have no previous value.
   package var previewsDeeds: Bool { calls.previewsDeeds }
-  /// What it sends, where its input doesn't tell.
+  /// The request that it sends, if its input doesn't tell.
   package var sends: String? { calls.sends }
   /// Whether a preview that fails says nothing about the action.
   package var previewIsSeparate: Bool { calls.previewIsSeparate }
 
-  /// The action for a step, with the effect that its input declares if it is for the step to declare one.
+  /// The action for a step, with the effect that the step's input declares if the action leaves it to the step.
   ///
-  /// What is missing, wrong or an expression declares nothing; the check of the input reports it.
+  /// An effect that is missing, wrong or an expression is ignored here; the check of the input reports it.
   public func declared(by input: Value) -> ActionDescriptor {
     guard takesEffect, let effect = input["effect"]?.string.flatMap(StepEffect.init)?.effect else { return self }
     return ActionDescriptor(self, effect: effect)
   }
 
-  /// Runs the action once and gives its output, in which optional fields that are nil are absent.
+  /// Runs the action once and returns its output, without the optional fields that are nil.
   public func run(_ input: Value, on service: any Sendable, in context: ActionContext) async throws(ActionError)
     -> Value
   {
@@ -183,7 +184,7 @@ extension ActionDescriptor {
     return try await calling { try await calls.running(input, service, context) }
   }
 
-  /// What is there before the first attempt, or nil if the action does not reconcile.
+  /// Reads the baseline before the first attempt, or returns nil if the action doesn't reconcile.
   public func baseline(_ input: Value, on service: any Sendable, in context: ActionContext) async throws(ActionError)
     -> Value?
   {
@@ -191,7 +192,7 @@ extension ActionDescriptor {
     return try await calling { try await calls.takingBaseline?(input, service, context) }
   }
 
-  /// Looks whether the attempt that began at an instant was done.
+  /// Checks whether the attempt that began at an instant was done.
   public func reconcile(
     _ input: Value, with baseline: Value, startedAt: Timestamp, on service: any Sendable, in context: ActionContext
   ) async throws(ActionError) -> Reconciliation<Value> {
@@ -202,7 +203,7 @@ extension ActionDescriptor {
     }
   }
 
-  /// What running the action would change now, or nil if it cannot say.
+  /// Returns the changes that running the action would make now, or nil if it has no preview.
   public func preview(_ input: Value, on service: any Sendable, in context: ActionContext) async throws(ActionError)
     -> [Change]?
   {
@@ -210,7 +211,7 @@ extension ActionDescriptor {
     return try await calling { try await calls.previewing?(input, service, context) }
   }
 
-  /// Refuses an input that does not keep to the declaration, without relying on earlier checks.
+  /// Refuses an input that doesn't match the declaration; it doesn't rely on earlier checks.
   package func checked(_ value: Value) throws(ActionError) {
     let faults = ValueError(input.check(value, as: "input").filter { $0.severity == .error })
     if !faults.list.isEmpty { throw ActionError(.validation, faults.description, cause: faults) }
@@ -247,7 +248,7 @@ extension SettingsAction {
   fileprivate static var needing: @Sendable (Value) -> [String] { { neededSettings(for: $0) } }
 }
 
-/// What a reconciling action has beside an ordinary one.
+/// The extra functions of a reconciling action.
 private struct ReconcilingCalls {
   let baseline: ObjectSchema
   let takingBaseline: @Sendable (Value, any Sendable, ActionContext) async throws -> Value

@@ -1,9 +1,9 @@
-// The pages that people read, as Markdown: pure functions of the declarations, so that a test can make them again and
-// compare. Nested sets are written as dotted rows of the one table, `students[].results[].taskKey`, because a reader
-// of a recipe looks for a path.
+// The pages for people, as Markdown: pure functions of the declarations, so that a test can generate them again and
+// compare. The fields of nested sets are rows of the same table with dotted paths, `students[].results[].taskKey`,
+// because a reader of a recipe looks for a path.
 
 extension ActionDescriptor {
-  /// The action's page, whose first heading has that level.
+  /// The action's page; `level` is the level of its first heading.
   public func markdown(level: Int = 1) -> String {
     let heading = String(repeating: "#", count: level)
     var page = "\(heading) \(id)\n\n\(summary)\n\n"
@@ -21,7 +21,7 @@ extension ActionDescriptor {
     return page
   }
 
-  /// What a recipe's author has to know beside the fields.
+  /// The facts that a recipe's author needs beside the fields.
   private var facts: [(String, String)] {
     if takesEffect {
       return [
@@ -90,7 +90,7 @@ extension PluginDescriptor {
 }
 
 extension RetrySchedule {
-  /// How often and after what, for pages.
+  /// The number of attempts, the delays and the kinds of errors, for pages.
   var sentence: String {
     if maxAttempts == 1 { return "never." }
     let kinds = ErrorKind.allCases.filter(kinds.contains).map { "`\($0.rawValue)`" }.joined(separator: ", ")
@@ -128,7 +128,7 @@ extension ObjectSchema {
 }
 
 extension FieldSchema {
-  /// Whether the field is there, in a word.
+  /// A word for whether the field is present.
   fileprivate func presence(isGiven: Bool) -> String {
     guard isGiven else {
       return [isOptional ? "optional" : nil, isVolatile ? "volatile" : nil].compactMap { $0 }.joined(separator: ", ")
@@ -138,7 +138,7 @@ extension FieldSchema {
     return type.isSecret ? "has a default" : "default `\(fallback.inJSON.inCell)`"
   }
 
-  /// The sentence, and those that follow from limits, former names and deprecation.
+  /// The field's sentence, and sentences for its limits, former names and deprecation.
   fileprivate var sentences: String {
     var sentences = [summary] + (sentenceOnSecrets.map { [$0] } ?? [])
     sentences += limits.map { limit in
@@ -152,7 +152,7 @@ extension FieldSchema {
 }
 
 extension FieldType {
-  /// The set inside the type, and how its path goes on from the field's name.
+  /// The set inside the type, and the suffix between the field's name and the set's fields in a path.
   package var nested: (schema: ObjectSchema, suffix: String)? {
     switch self {
     case .object(let schema): (schema, "")
@@ -200,6 +200,6 @@ extension String {
     return text
   }
 
-  /// The anchor that GitHub gives a heading.
+  /// GitHub's anchor of a heading.
   fileprivate var anchor: String { lowercased().filter { $0 != "." } }
 }

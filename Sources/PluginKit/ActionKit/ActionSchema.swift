@@ -1,8 +1,8 @@
-// JSON Schema (draft 07) for editors, which complete and check recipes while they are written. Beside every typed value
-// a text with `${{` is allowed, because a field may be an expression.
+// JSON Schema (draft 07) for editors, to complete and check recipes as they are written. Every typed value may also be
+// a text with `${{`, because a field may be an expression.
 
 extension ActionDescriptor {
-  /// The schema of what recipes give under `with`.
+  /// The schema of the input that recipes write under `with`.
   public func jsonSchema() -> Value {
     document(input.jsonSchema(allowsExpressions: true), title: id, description: summary)
   }
@@ -32,7 +32,7 @@ extension ObjectSchema {
     for field in fields {
       var schema = field.type.jsonSchema(field.limits, allowsExpressions: allowsExpressions)
       let sentences = [field.summary, field.sentenceOnSecrets ?? ""].filter { !$0.isEmpty }
-      // A model takes an empty description for one.
+      // A language model takes an empty description for a real one.
       if !sentences.isEmpty { schema["description"] = .string(sentences.joined(separator: " ")) }
       if let fallback = field.fallback, !field.type.isSecret { schema["default"] = fallback }
       if field.type.isSecret, !allowsExpressions { schema["writeOnly"] = .bool(true) }
@@ -42,7 +42,7 @@ extension ObjectSchema {
     var schema = ValueMap()
     schema["type"] = .string("object")
     schema["properties"] = .map(properties)
-    // A field that has former names may stand under one of them.
+    // A field with former names may be given under one of them.
     let required = fields.filter { $0.isRequired && $0.aliases.isEmpty }.map { Value.string($0.name) }
     if !required.isEmpty { schema["required"] = .list(required) }
     schema["additionalProperties"] = .bool(false)
@@ -105,7 +105,7 @@ extension FieldType {
 }
 
 extension Limit {
-  /// The limit in the words of JSON Schema, which has none for instants and lengths of time.
+  /// Adds the limit as a keyword of JSON Schema, which has none for instants and lengths of time.
   fileprivate func describe(in schema: inout ValueMap, of type: FieldType) {
     switch (self, type) {
     case (.atLeast(let bound), .int), (.atLeast(let bound), .uint), (.atLeast(let bound), .double):

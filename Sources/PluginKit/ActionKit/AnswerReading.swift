@@ -1,20 +1,20 @@
-// Reading what a service answers into the sets that actions give: the fields are declared once, and from them come the
-// check of the answer, the client's type and the page.
+// Reads a service's responses into the sets that actions return. The fields are declared once; the check of the
+// response, the client's type and the page are made from that declaration.
 //
-// A service may say more than was declared, today or later, so what is not declared is passed over. What is declared
-// is held to: a member that is missing, of another type or beyond its limits is a fault that names its path.
+// A response may contain more than the declared fields, today or later, so undeclared members are ignored. Declared
+// members are checked: a member that is missing, of another type or beyond its limits is an error that names its path.
 
 extension FieldSet {
-  /// Reads a service's answer, or throws all that is wrong in it.
+  /// Reads a service's response, or throws all errors in it.
   ///
-  /// - Parameter path: What messages call the answer.
+  /// - Parameter path: The name of the response in messages.
   public init(answer: Value, as path: String) throws(ValueError) {
     try self.init(checking: Self.fieldType.declared(answer), as: path)
   }
 }
 
 extension FieldType {
-  /// A value without the members that no set declares; a null counts as absent wherever a field may be so.
+  /// A value without undeclared members; a null counts as absent if the field is optional.
   fileprivate func declared(_ value: Value) -> Value {
     switch (self, value.content) {
     case (.optional(let wrapped), _), (.secret(let wrapped), _): return wrapped.declared(value)

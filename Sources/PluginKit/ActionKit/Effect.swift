@@ -1,29 +1,33 @@
-/// What an action does to the world outside, and so what may be done after an attempt whose outcome is unknown.
+/// The effect of an action on the outside world, which determines whether an attempt with an unknown outcome may be
+/// repeated.
 ///
 /// Every action declares it; there is no default, because a wrong guess doubles a user's data.
 public enum Effect: Hashable, Sendable {
-  /// Computes from its input alone: is run again freely.
+  /// Computes from its input alone; may always be repeated.
   case pure
-  /// Looks at the outside world and leaves it as it was: is run again freely.
+  /// Reads the outside world and changes nothing; may always be repeated.
   case read
-  /// Reads, and uses something up (a one-hour URL, a paid call): is not run for a plan, and is run again at most
-  /// `repeats` times after unknown outcomes.
+  /// Reads, and uses something up (a one-hour URL, a paid call).
+  ///
+  /// A plan doesn't run it. It is repeated at most `repeats` times after unknown outcomes.
   case consume(repeats: Int)
-  /// Writes so that repeating the same input within the window changes nothing more: is run again within it, and is
-  /// a plain write afterwards.
+  /// Writes; a repetition with the same input within the window changes nothing more.
+  ///
+  /// It may be repeated within the window; afterwards it is a plain write.
   case idempotentWrite(within: RepeatWindow)
-  /// Writes a second thing when it is repeated: is run again only with a key that the service honours, or after
-  /// `reconcile` has found that nothing was done.
+  /// Writes; a repetition writes a second time.
+  ///
+  /// It is repeated only with a key that the service honours, or after `reconcile` has found that nothing was done.
   case write
 }
 
-/// For how long repeating a write with the same input changes nothing more.
+/// How long a repetition of a write with the same input changes nothing more.
 public enum RepeatWindow: Hashable, Sendable {
   /// However late the repetition is.
   case forever
-  /// Until the day on which the write began ends in the service's time zone (an IANA name).
+  /// Until the first midnight after the write began, in the service's time zone (an IANA name).
   case sameDay(zone: String)
-  /// That long after the write began.
+  /// For that time after the write began.
   case span(TimeSpan)
 }
 
@@ -47,10 +51,10 @@ extension Effect {
     }
   }
 
-  /// Whether a plan may run the action, because nothing is different afterwards.
+  /// Whether a plan may run the action, because it changes nothing.
   public var runsInPlan: Bool { self == .pure || self == .read }
 
-  /// How failures are tried again unless the action or the step says otherwise; nil for not at all.
+  /// The retry schedule, which the action or the step can override; nil for no retries.
   public var standardRetry: RetrySchedule? {
     switch self {
     case .read, .idempotentWrite: .standard
@@ -58,7 +62,7 @@ extension Effect {
     }
   }
 
-  /// What a recipe's author has to know, in one or two sentences.
+  /// The rules for recipe authors, in one or two sentences.
   public var sentence: String {
     switch self {
     case .pure: "Computes only."

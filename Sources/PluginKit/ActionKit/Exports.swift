@@ -1,2 +1,2 @@
-// A plugin author imports ActionKit alone: values, types, places and time come with it.
+// A plugin author imports only ActionKit, which re-exports values, types, places and time.
 @_exported public import Basics

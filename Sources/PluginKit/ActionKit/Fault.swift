@@ -1,14 +1,14 @@
-/// Something wrong in a value that was given, with its place in the text it was read from.
+/// An error or a warning about a given value, with its place in the text that it was read from.
 ///
-/// The kit checks values and knows no texts; who read the text makes a `Diagnostic` of it.
+/// The kit checks values and doesn't have their texts; the reader of the text makes a `Diagnostic` of a fault.
 public struct Fault: Hashable, Sendable {
-  /// How bad it is.
+  /// The severity.
   public var severity: Diagnostic.Severity
-  /// What is wrong and how to mend it: no full stop, lower case.
+  /// The problem and its remedy: no full stop, lowercase.
   public var message: String
-  /// Where the value or key at fault begins.
+  /// The beginning of the value or key at fault.
   public var place: Place
-  /// What to write at the place instead.
+  /// Replacements for the text at the place.
   package var suggestions: [Suggestion] = []
 
   /// Creates a fault.
@@ -23,14 +23,14 @@ public struct Fault: Hashable, Sendable {
     suggestions = text.suggestions
   }
 
-  /// The fault in its text; `range` tells the bytes of the key or value that begins at a place.
+  /// The fault as a diagnostic of its text; `range` returns the bytes of the key or value that begins at a place.
   public func diagnostic(in source: Source, range: (Place) -> Range<Int>? = { _ in nil }) -> Diagnostic {
     let location = place.offset.map { Diagnostic.Location(source, range(place) ?? $0..<$0) }
     return Diagnostic(MessageText(message, suggestions), at: location, severity: severity)
   }
 }
 
-/// All that is wrong in a value.
+/// All faults of a value.
 public struct ValueError: Error, Hashable, Sendable {
   /// The faults, in the order of the text.
   public var list: [Fault]
@@ -38,7 +38,7 @@ public struct ValueError: Error, Hashable, Sendable {
   /// Creates a collection of faults.
   public init(_ list: [Fault]) { self.list = list }
 
-  /// Creates a collection of one.
+  /// Creates a collection of one fault.
   public init(_ message: String, at place: Place = .none) { self.init([Fault(message, at: place)]) }
 }
 

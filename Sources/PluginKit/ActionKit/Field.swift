@@ -1,27 +1,27 @@
-/// One named, typed, documented value that an action takes or gives.
+/// One named, typed, documented value of an action's input or output.
 ///
-/// All that is known of the field is said once, where it is declared: the property's name is the field's name, its
-/// type the field's type, the text the field's sentence, and its initial value, if it has one, the field's default.
+/// The declaration holds all information about the field: the property's name is the field's name, its type the field's
+/// type, the text the field's sentence, and its initial value, if it has one, the field's default.
 ///
 ///     @Field("Key of the markbook that holds the task.") var markbookKey: Int
 ///     @Field("How many results to ask for at a time.", .range(1...500)) var pageSize = 50
 ///     @Field("What the teacher wrote about it.", .maxLength(2000)) var comment: String?
 @propertyWrapper
 public struct Field<Wrapped: Sendable>: Sendable {
-  // That `Wrapped` is a `FieldValue` is asked where a field is made, not here: a requirement of the type would be
-  // looked up among all conformances of the program whenever the type is first met, at every start.
+  // `Wrapped` must be a `FieldValue`; the initializers require it, not the type. A requirement of the type would be
+  // looked up among all conformances of the program at the first use of the type, at every start.
 
-  // What `FieldTable` reads of any field, and so the first.
+  // Must be the first property, because `FieldTable` reads it from fields of any type.
   let declaration: FieldDeclaration
   /// The value, or nil while the field is only declared.
   fileprivate var value: Wrapped?
 
   /// The field's value.
   ///
-  /// A set that was read or made by its closure initializer has one in each field.
+  /// Every field of a set that was read, or created by its closure initializer, has a value.
   public var wrappedValue: Wrapped {
     get {
-      // Only code that reads from a bare `init()` comes here; no input does.
+      // Only code that reads from a bare `init()` gets here; no input does.
       guard let value else { preconditionFailure("read of a field that was never set: \(declaration.summary)") }
       return value
     }
@@ -34,9 +34,9 @@ extension Field where Wrapped: FieldValue {
   ///
   /// - Parameters:
   ///   - summary: One sentence that says what the name cannot.
-  ///   - limits: What a value has to keep to; `.volatile` and `.mayHoldSecret` are said here too.
-  ///   - aliases: Former names, under which the field is still read.
-  ///   - deprecated: What to do instead of giving it.
+  ///   - limits: The limits on values, or marks such as `.volatile` and `.mayHoldSecret`.
+  ///   - aliases: Former names, which are still accepted.
+  ///   - deprecated: What to do instead of giving the field.
   public init(
     _ summary: String, _ limits: FieldLimit<Wrapped.Limited>..., aliases: [String] = [], deprecated: String? = nil
   ) {
@@ -44,7 +44,7 @@ extension Field where Wrapped: FieldValue {
     value = Wrapped.absent
   }
 
-  /// Declares a field that takes `wrappedValue` when it is left out.
+  /// Declares a field with the default `wrappedValue`.
   public init(
     wrappedValue: Wrapped, _ summary: String, _ limits: FieldLimit<Wrapped.Limited>..., aliases: [String] = [],
     deprecated: String? = nil
@@ -58,12 +58,12 @@ extension Field where Wrapped: FieldValue {
   public init() { preconditionFailure("unavailable") }
 }
 
-/// What a field's declaration says beside its name, type and default.
+/// The parts of a field's declaration beside its name, type and default.
 ///
-/// An object, because every field of every set holds one: copying a set of values copies a reference for each, and the
-/// code that the compiler makes for that is a good part of a plugin's.
+/// It is an object, because every field of every set holds one: copying a set copies one reference per field, and the
+/// generated code for that is a large part of a plugin's code.
 final class FieldDeclaration: Sendable {
-  /// What the field holds.
+  /// The type of the field's value.
   let wrapped: any FieldValue.Type
   let summary: String
   let limits: [Limit]
@@ -80,7 +80,7 @@ final class FieldDeclaration: Sendable {
     self.summary = summary
     self.aliases = aliases
     self.deprecation = deprecation
-    // Most fields have none.
+    // Most fields have no limits.
     if limits.isEmpty {
       self.limits = []
       isVolatile = false
@@ -93,9 +93,9 @@ final class FieldDeclaration: Sendable {
   }
 }
 
-// Reading and writing a field in memory, of which only the declaration knows the type.
+// Reads and writes fields in memory; only the declaration knows their types.
 extension FieldDeclaration {
-  /// Whether null is a value of the field, and not the absence of one.
+  /// Whether null is a value of the field, rather than its absence.
   var takesNull: Bool { wrapped.fieldType.takesNull }
 
   /// Whether the field at an address has a value.
@@ -122,12 +122,12 @@ extension FieldDeclaration {
     try read(wrapped)
   }
 
-  /// What is known of the field at an address, in which its default is.
+  /// The schema of the field at an address, including its default, which is the value there.
   func schema(named name: String, at place: UnsafeRawPointer) -> FieldSchema {
     let type = wrapped.fieldType
     var isOptional = false
     if case .optional = type { isOptional = true }
-    // The default of an optional field is to be absent, which `isOptional` says already.
+    // An optional field without a value is absent, which `isOptional` says already.
     let fallback = (try? encoded(at: place)).flatMap { isOptional && $0.isNull ? nil : $0 }
     return FieldSchema(
       name, type.required, summary, isOptional: isOptional, fallback: fallback, limits: limits, aliases: aliases,

@@ -1,20 +1,20 @@
-// The check of values against declarations: of a recipe's literals before anything runs, of every input before its
-// action runs, of configurations, and of inputs from the command line.
+// Checks values against declarations: a recipe's literals before anything runs, every input before its action runs,
+// configurations, and inputs from the command line.
 //
-// All faults are found in one pass, each at its value or key. A value that is an expression is passed over, and shown
-// to the caller of the check: its type is the concern of the checker of expressions, and what it gives is checked
-// when it is there. Rules between fields are asked only where every value of the set is literal and right.
+// One pass finds all faults, each at its value or key. A value that is an expression is skipped, and passed to the
+// caller of the check: the expression checker checks its type, and its result is checked once it is computed. Rules
+// between fields are checked only if every value of the set is literal and valid.
 
 import Basics
 
 extension ObjectSchema {
-  /// Every fault in a value, in the order of the text.
+  /// All faults in a value, in the order of the text.
   ///
   /// - Parameters:
-  ///   - path: What messages call the value.
-  ///   - isExpression: Whether a value, where that type is wanted under that path, stands for another that is
-  ///     computed later. It is asked once for every value, so that its caller can collect what it finds.
-  ///   - spelling: How a scalar is written in its text, if it was read from one: `007` is the int 7.
+  ///   - path: The name of the value in messages.
+  ///   - isExpression: Whether a value, with the given expected type and path, is an expression that is computed
+  ///     later. It is called once for every value, so that the caller can collect expressions.
+  ///   - spelling: The original text of a scalar, if it was read from a text: `007` is the int 7.
   public func check(
     _ value: Value, as path: String, isExpression: (Value, FieldType, String) -> Bool = { _, _, _ in false },
     spelling: (Value) -> String? = { _ in nil }
@@ -23,7 +23,8 @@ extension ObjectSchema {
       withoutActuallyEscaping(spelling) { spelling in
         var check = FieldCheck(isExpression: isExpression, spelling: spelling)
         check.check(value, .object(self), [], path)
-        // Limits and rules between fields are looked at after what they speak of, and may stand before it.
+        // Limits and rules between fields are checked after the values that they concern, but may be placed before
+        // them.
         return check.faults.enumerated().sorted { ($0.1.place.offset ?? -1, $0.0) < ($1.1.place.offset ?? -1, $1.0) }
           .map(\.element)
       }
@@ -36,9 +37,9 @@ private struct FieldCheck {
   private let isExpression: (Value, FieldType, String) -> Bool
   private let spelling: (Value) -> String?
   private(set) var faults: [Fault] = []
-  /// Whether anything met so far is computed later.
+  /// Whether the pass has met an expression so far.
   private var metExpression = false
-  /// Whether the pass is inside a secret, of which no message shows anything.
+  /// Whether the pass is inside a secret; messages show nothing of its content.
   private var isHiding = false
 
   init(isExpression: @escaping (Value, FieldType, String) -> Bool, spelling: @escaping (Value) -> String?) {
@@ -60,7 +61,7 @@ private struct FieldCheck {
     for field in schema.fields
     where field.isRequired && !([field.name] + field.aliases).contains(where: map.has) && !map.misspells(field, schema)
     {
-      // Where it is computed, what is missing was null.
+      // If the value was computed, a missing field was null.
       let instead = field.refusalOfNull.map { "; it must \($0)" } ?? ""
       fault("'\(path)' needs '\(field.name)' (\(field.type.name))\(field.reason)\(instead)", at: value)
     }
@@ -109,7 +110,7 @@ private struct FieldCheck {
     let place = member.value.place == .none ? member.key.place : member.value.place
     let value = Value(member.value.content, at: place)
     if value.isNull, !field.type.takesNull {
-      // A null in an optional field is an absent field; anywhere else it is an oversight.
+      // A null in an optional field means that it is absent; anywhere else it is a mistake.
       if field.isRequired {
         fault("'\(path.dot(name))' is empty (\(field.type.name))\(field.reason)", at: value)
       } else if let fallback = field.fallback {
@@ -120,7 +121,7 @@ private struct FieldCheck {
     check(value, field.type, field.limits, path.dot(name))
   }
 
-  /// A value of any type.
+  /// Checks a value of any type.
   mutating func check(_ value: Value, _ type: FieldType, _ limits: [Limit], _ path: String) {
     if isExpression(value, type, path) { metExpression = true } else { checkLiteral(value, type, limits, path) }
   }
@@ -164,7 +165,7 @@ private struct FieldCheck {
     let found: String
     switch (type, value.content) {
     case (.double, .double): return fault("'\(path)' must be finite, but is \(value.written)", at: value)
-    // A whole number that 64 bits can't hold, or that has a sign.
+    // A whole number that doesn't fit in 64 bits, or has a sign.
     case (.uint, .int), (.int, .uint): found = value.written
     case (.int, .double(let number)) where abs(number) >= 0x1p63: found = value.written
     case (.uint, .double(let number)) where abs(number) >= 0x1p63: found = value.written
@@ -175,7 +176,7 @@ private struct FieldCheck {
     fault("'\(path)' must be \(type.wanted), but found \(found)\(hint(value, type))", at: value)
   }
 
-  /// The probable slip behind a value of the wrong type.
+  /// A hint at the probable mistake behind a value of the wrong type.
   private func hint(_ value: Value, _ type: FieldType) -> MessageText {
     func clause(_ words: String, _ texts: [String]) -> MessageText {
       MessageText("; \(words)", texts.map { .verbatim($0) })
@@ -209,15 +210,15 @@ private struct FieldCheck {
       return clause("say the unit, such as \(number)s", ["s", "m", "h", "d"].map { "\(number)\($0)" })
     case (.list, _) where type.element.holds(type.element.restored(value)):
       let whole = clause("write it as a list, [\(value.written)]", spelling(value).map { ["[\($0)]"] } ?? [])
-      // It may be several.
+      // The text may hold several items.
       return whole.tentative(if: value.string?.utf8.contains { $0 == ASCII.comma || $0 == ASCII.space } ?? false)
     default: return ""
     }
   }
 
-  /// What is computed later inside a value of no known type.
+  /// Searches a value of no known type for expressions.
   ///
-  /// The depth of what is read is limited where it is read.
+  /// The depth of a value is limited when it is read.
   private mutating func lookForExpressions(in value: Value, _ path: String) {
     var rest = [(value, path)]
     while let (value, path) = rest.popLast() {
@@ -235,7 +236,7 @@ private struct FieldCheck {
 }
 
 extension FieldType {
-  /// What a value must be, with its article.
+  /// The expected value, with its article.
   package var wanted: String {
     switch self {
     case .bool: "a bool"
@@ -256,7 +257,7 @@ extension FieldType {
     }
   }
 
-  /// Whether a restored scalar is of the type.
+  /// Whether a restored scalar has this type.
   package func holds(_ value: Value) -> Bool {
     switch (self, value.content) {
     case (.double, .double(let number)): number.isFinite
@@ -271,15 +272,16 @@ extension FieldType {
 }
 
 extension FieldSchema {
-  /// What the field is for, as the end of a sentence; nothing if its declaration does not say.
+  /// The field's purpose, as the end of a sentence; empty if its declaration has no sentence.
   fileprivate var reason: String { summary.isEmpty ? "" : ": \(summary.withoutFullStop)" }
 }
 
 extension ValueMap {
-  /// Whether a name has a member.
+  /// Whether there is a member of that name.
   fileprivate func has(_ name: String) -> Bool { self[name] != nil }
 
-  /// Whether an unknown name is probably the field's, so that it is not missing as well.
+  /// Whether an unknown name is probably a misspelling of the field's, so that the field isn't reported as missing,
+  /// too.
   fileprivate func misspells(_ field: FieldSchema, _ schema: ObjectSchema) -> Bool {
     members.contains { member in
       guard let name = member.name, schema.field(named: name) == nil else { return false }
@@ -289,10 +291,10 @@ extension ValueMap {
 }
 
 extension String {
-  /// A sentence as part of another.
+  /// A sentence without its full stop, as a part of another.
   var withoutFullStop: String { hasSuffix(".") ? String(dropLast()) : self }
 
-  /// The path of a member of what this path names.
+  /// The path of a member of the value at this path.
   fileprivate func dot(_ name: String) -> String {
     let isPlain = name.utf8.allSatisfy {
       ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || ($0 >= 0x30 && $0 <= 0x39) || $0 == ASCII.underscore

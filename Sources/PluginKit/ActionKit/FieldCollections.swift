@@ -1,6 +1,6 @@
-/// A type of which arrays can be fields.
+/// A type whose arrays can be fields.
 ///
-/// Every `FieldValue` is one; `UInt8` is the exception that makes an array octets instead of a list.
+/// Every `FieldValue` is one; `UInt8` is the exception: its arrays are octets instead of a list.
 public protocol FieldElement: Sendable {
   /// The type of an array of these.
   static var listType: FieldType { get }
@@ -57,7 +57,7 @@ extension Dictionary: FieldElement, FieldValue where Key == String, Value: Field
   public static var fieldType: FieldType { .map(Value.fieldType) }
   /// Reads a map whose keys are texts.
   ///
-  /// Swift takes canonically equivalent keys for one, recipes do not; a map that holds both cannot be read.
+  /// Swift treats canonically equivalent keys as equal, recipes don't; a map that holds both can't be read.
   public init(reading value: Basics.Value) throws(ValueError) {
     guard let map = value.map else { throw .mismatch(Self.self, value) }
     self.init(minimumCapacity: map.count)
@@ -70,7 +70,7 @@ extension Dictionary: FieldElement, FieldValue where Key == String, Value: Field
       }
     }
   }
-  /// The map, its keys in the order of their scalars.
+  /// The map, with its keys sorted by Unicode scalars.
   public func encoded() throws(ValueError) -> Basics.Value {
     var map = ValueMap()
     for (key, value) in sorted(by: { $0.key.precedesByScalars($1.key) }) { map[key] = try value.encoded() }
@@ -81,7 +81,7 @@ extension Dictionary: FieldElement, FieldValue where Key == String, Value: Field
 extension ValueMap: FieldValue {
   /// `map(string, dyn)`.
   public static var fieldType: FieldType { .map(.dyn) }
-  /// Takes the map as it is, in its order, if its keys are texts.
+  /// Takes the map unchanged, in its order, if its keys are texts.
   public init(reading value: Value) throws(ValueError) {
     guard let map = value.map else { throw .mismatch(Self.self, value) }
     for member in map.members where member.name == nil {
@@ -89,14 +89,14 @@ extension ValueMap: FieldValue {
     }
     self = map
   }
-  /// The map as it is.
+  /// The unchanged map.
   public func encoded() -> Value { .map(self) }
 }
 
 extension Optional: FieldElement, FieldValue where Wrapped: FieldValue {
-  /// What limits on the wrapped type speak of.
+  /// Limits apply to the wrapped type.
   public typealias Limited = Wrapped.Limited
-  /// The wrapped type, which may be left out.
+  /// The wrapped type, as an optional.
   public static var fieldType: FieldType { .optional(Wrapped.fieldType) }
   /// No value.
   public static var absent: Self? { .some(nil) }

@@ -1,9 +1,9 @@
 /// A type whose every stored property is a `Field`: an action's input or output, a plugin's configuration, or a part.
 ///
-/// To conform, declare the fields; `Included` takes over those of another set. The compiler writes `init()`, which makes
-/// a set that declares its fields and gives no values. A set is a struct, and cannot hold itself.
+/// To conform, declare the fields; `Included` adds the fields of another set. The compiler writes `init()`, which
+/// creates a set that declares its fields and has no values. A set is a struct, and can't contain itself.
 ///
-/// Runs that last for days hold inputs and outputs of older programs, so a released field keeps its name and never
+/// The state of long runs holds inputs and outputs of older programs. So a released field keeps its name and never
 /// becomes required, and a new one has a default or is optional.
 public protocol FieldSet: FieldValue {
   /// Declares the fields, without their values.
@@ -12,16 +12,16 @@ public protocol FieldSet: FieldValue {
 
 /// A set with rules between its fields, such as "from is before until".
 public protocol ValidatedFieldSet: FieldSet {
-  /// What is wrong between fields that are each right.
+  /// Returns conflicts between fields that are valid each.
   ///
-  /// It is asked when a recipe is checked, if all values are literal, and again before the action runs. It must
-  /// depend on the fields alone.
+  /// It is called when a recipe is checked, if all values are literal, and again before the action runs. It must depend
+  /// only on the fields.
   func conflicts() -> [Conflict]
 }
 
-/// Something wrong between the fields of a set.
+/// A conflict between the fields of a set.
 public struct Conflict: Sendable {
-  /// The rest of the sentence that begins with the field's or the set's name: `must come after 'from'`.
+  /// The rest of the sentence after the field's or the set's name: `must come after 'from'`.
   public var message: String
   /// The field to mark, or nil for the set as a whole.
   public var field: String?
@@ -37,7 +37,7 @@ extension FieldSet {
   /// An object with the set's fields.
   public static var fieldType: FieldType { .object(schema) }
 
-  /// Reads a value that the schema has been checked against; what it cannot read it throws, one fault at a time.
+  /// Reads a value that was checked against the schema; throws the first error if it can't be read.
   public init(reading value: Value) throws(ValueError) {
     guard let map = value.map else { throw .mismatch(Self.self, value) }
     let table = Self.table
@@ -55,16 +55,16 @@ extension FieldSet {
     }
   }
 
-  /// Checks a value against the schema and reads it, or throws all that is wrong in it.
+  /// Checks a value against the schema and reads it, or throws all errors in it.
   ///
-  /// - Parameter path: What messages call the value.
+  /// - Parameter path: The name of the value in messages.
   public init(checking value: Value, as path: String = "input") throws(ValueError) {
     let errors = Self.schema.check(value, as: path).filter { $0.severity == .error }
     guard errors.isEmpty else { throw ValueError(errors) }
     try self.init(reading: value)
   }
 
-  /// Creates a set by assigning to its fields, and throws if one that must be given was not.
+  /// Creates a set by assigning its fields, and throws if a required one has no value.
   public init(_ assign: (inout Self) throws -> Void) throws {
     let table = Self.table
     if let fault = table.faults.first { throw ValueError("\(Self.self): \(fault)") }
@@ -94,12 +94,13 @@ extension FieldSet {
     return .map(map)
   }
 
-  /// What is wrong with the set's declaration: the compiler does not catch it.
+  /// Faults of the set's declaration that the compiler doesn't catch.
   static var declarationFaults: [String] { table.faults }
 }
 
 extension FieldTable.Member {
-  /// What a map gives for the field, under its name or a former one; a null is nothing, except where it is a value.
+  /// The field's value in a map, under its name or a former one; a null counts as absent, unless null is a value of the
+  /// field.
   fileprivate func given(in map: ValueMap) -> Value? {
     let value = map[name]
     if let value, !value.isNull || declaration.takesNull { return value }
@@ -111,6 +112,6 @@ extension FieldTable.Member {
 }
 
 extension ValidatedFieldSet {
-  /// The conflicts in a value; what cannot be read has been reported field by field.
+  /// The conflicts in a value; if it can't be read, its fields' faults have been reported already.
   static func conflicts(in value: Value) -> [Conflict] { (try? Self(reading: value))?.conflicts() ?? [] }
 }

@@ -1,9 +1,9 @@
-// How a set's fields are found without naming them twice.
+// Finds a set's fields without naming them twice.
 //
-// Swift lays a struct's stored properties out one after another, and its runtime tells each one's name, type and offset
-// (ABI, *Type Layout*; `_forEachField`). A `Field` begins with its declaration and an
-// `Included` with its part's type, and both know what they hold; so a table, made once for each set, reads and writes
-// all fields of all sets, and no set brings code of its own for it. What is no field is never touched.
+// Swift lays out a struct's stored properties one after another, and its runtime tells the name, type and offset of
+// each (ABI, *Type Layout*; `_forEachField`). A `Field` begins with its declaration and an `Included` with its part's
+// type, and both know the types of their values. So one table for each set is enough to read and write its fields, and
+// no set needs code of its own for it. Properties that aren't fields are never touched.
 
 @_spi(Reflection) import Swift
 import Synchronization
@@ -17,9 +17,9 @@ struct FieldTable: Sendable {
     let declaration: FieldDeclaration
   }
 
-  /// The fields, in the order they are declared, those of included sets where these stand.
+  /// The fields in the order of declaration, with an included set's fields in the place of its property.
   private(set) var members: [Member] = []
-  /// What is wrong with the set's declaration, which no compiler says.
+  /// Faults of the set's declaration that the compiler doesn't catch.
   private(set) var faults: [String] = []
   private let declared: any FieldSet
 
@@ -38,11 +38,11 @@ struct FieldTable: Sendable {
     }
   }
 
-  /// A set without values but its defaults, which takes less than to declare it anew.
+  /// A set with only its defaults; copying it is faster than declaring it anew.
   func bare<Fields: FieldSet>() -> Fields { declared as? Fields ?? Fields() }
 
   private mutating func add(_ name: String, _ type: Any.Type, at offset: Int, from start: UnsafeRawPointer) {
-    // A wrapper is stored under the property's name with an underscore before it.
+    // The compiler stores a wrapper under the property's name with an underscore before it.
     if isMade(type, from: Field<Bool>.self), name.hasPrefix("_") {
       let declaration = start.load(fromByteOffset: offset, as: FieldDeclaration.self)
       members.append(Member(name: String(name.dropFirst()), offset: offset, declaration: declaration))
@@ -65,7 +65,7 @@ struct FieldTable: Sendable {
   }
 }
 
-/// Whether two types are of one generic type, as `Field<Int>` and `Field<String>` are.
+/// Whether two types are instances of the same generic type, as `Field<Int>` and `Field<String>` are.
 ///
 /// A cast would search all conformances of the program for each type of field, at every start.
 private func isMade(_ type: Any.Type, from other: Any.Type) -> Bool {
@@ -73,13 +73,13 @@ private func isMade(_ type: Any.Type, from other: Any.Type) -> Bool {
   return type[0] == other[0] && type[1] == other[1]
 }
 
-/// The words of a type's metadata: the first says what kind of type it is, and the second of a struct's is its declaration
-/// (ABI, *Type Metadata*).
+/// The words of a type's metadata: the first is the kind of the type, and the second word of a struct is its
+/// declaration (ABI, *Type Metadata*).
 private func metadata(of type: Any.Type) -> UnsafePointer<Int> { unsafeBitCast(type, to: UnsafePointer<Int>.self) }
 
 private struct NoFields: FieldSet {}
 
-/// The tables and schemas of sets, by their types; kept, because to make one takes longer than to read a value.
+/// The tables and schemas of sets, by type; cached, because creating one takes longer than reading a value.
 private let known = Mutex((tables: [ObjectIdentifier: FieldTable](), schemas: [ObjectIdentifier: ObjectSchema]()))
 
 extension FieldSet {
@@ -87,13 +87,13 @@ extension FieldSet {
   static var table: FieldTable {
     let id = ObjectIdentifier(Self.self)
     if let table = known.withLock({ $0.tables[id] }) { return table }
-    // Outside of the lock, because a set inside this one asks for its own.
+    // Created outside of the lock, because a set inside this one looks up its own table.
     let table = FieldTable(of: Self.self)
     known.withLock { $0.tables[id] = table }
     return table
   }
 
-  /// The fields, in the order they are declared, and the rules between them.
+  /// The fields in the order of declaration, and the rules between them.
   public static var schema: ObjectSchema {
     let id = ObjectIdentifier(Self.self)
     if let schema = known.withLock({ $0.schemas[id] }) { return schema }
@@ -107,7 +107,7 @@ extension FieldSet {
     return schema
   }
 
-  /// Calls a function with the beginning of the set.
+  /// Calls a function with the address of the set.
   func withBytes<Result, Failure>(_ body: (UnsafeRawPointer) throws(Failure) -> Result) throws(Failure) -> Result {
     try withUnsafePointer(to: self) { (start) throws(Failure) in try body(UnsafeRawPointer(start)) }
   }

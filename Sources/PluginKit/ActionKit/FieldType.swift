@@ -1,18 +1,18 @@
 /// The types that a field can have.
 ///
-/// They say more than `ValueType`: limits on the members of nested sets, their sentences and defaults.
+/// They hold more than `ValueType`: the limits, sentences and defaults of the members of nested sets.
 public indirect enum FieldType: Sendable {
   /// True or false.
   case bool
   /// A 64-bit integer.
   case int
-  /// A 64-bit integer without a sign; an int that isn't negative is taken for one.
+  /// A 64-bit integer without a sign; an int that isn't negative is accepted.
   case uint
-  /// A number; an int is taken for one.
+  /// A number; an int is accepted.
   case double
   /// A text.
   case string
-  /// A day, written like `2026-11-22`; a text to expressions.
+  /// A day, written like `2026-11-22`; expressions see a text.
   case date
   /// Octets, written as base64.
   case bytes
@@ -30,14 +30,14 @@ public indirect enum FieldType: Sendable {
   case map(FieldType)
   /// A nested set of fields.
   case object(ObjectSchema)
-  /// A value that may be null; a field is so as a whole, and only lists of plugins from outside hold such.
+  /// A value that may be null; an optional field has it as its type, and only lists of plugins from outside contain it.
   case optional(FieldType)
-  /// A value that is not shown.
+  /// A value that is never shown.
   case secret(FieldType)
 }
 
 extension FieldType {
-  /// What messages and pages call the type.
+  /// The type's name in messages and pages.
   public var name: String {
     switch self {
     case .bool, .int, .uint, .double, .string, .bytes, .timestamp, .duration, .dyn, .choice: inputType.description
@@ -50,22 +50,22 @@ extension FieldType {
     }
   }
 
-  /// The type without its being optional.
+  /// The type, unwrapped if it is optional.
   var required: FieldType { if case .optional(let wrapped) = self { wrapped.required } else { self } }
 
-  /// Whether null is a value of the type, and not the absence of one.
+  /// Whether null is a value of the type, rather than its absence.
   var takesNull: Bool { if case .dyn = self { true } else { false } }
 
-  /// Whether a value of the type is not to be shown.
+  /// Whether values of the type are never shown.
   package var isSecret: Bool { if case .secret = required { true } else { false } }
 
-  /// The type that an expression must have to be given for a value of this type.
+  /// The type that an expression must have to be accepted as a value of this type.
   public var inputType: ValueType { valueType(isGiven: true) }
 
-  /// The type of a value of this type that an expression gets.
+  /// The type that expressions see for a value of this type.
   package var outputType: ValueType { valueType(isGiven: false) }
 
-  /// The type for the checker of expressions; `isGiven` for values that recipes give, against those they get.
+  /// The type for the expression checker; `isGiven` for inputs, as opposed to outputs.
   func valueType(isGiven: Bool) -> ValueType {
     switch self {
     case .bool: .bool
@@ -81,13 +81,13 @@ extension FieldType {
     case .list(let element): .list(element.valueType(isGiven: isGiven))
     case .map(let value): .map(.string, value.valueType(isGiven: isGiven))
     case .object(let schema): .object(schema.objectType(isGiven: isGiven))
-    // Where no field says that it is optional, nothing but `dyn` tells the truth.
+    // Only a field can declare that it is optional; elsewhere, only `dyn` is true.
     case .optional: .dyn
     case .secret(let wrapped): .secret(wrapped.valueType(isGiven: isGiven))
     }
   }
 
-  /// The value with the kinds that a file cannot write brought back: instants, lengths of time, octets, doubles.
+  /// The value with the types restored that a file can't hold: instants, lengths of time, octets, doubles.
   package func restored(_ value: Value) -> Value {
     switch (self, value.content) {
     case (.optional(let wrapped), _), (.secret(let wrapped), _): return wrapped.restored(value)
@@ -108,7 +108,7 @@ extension FieldType {
     }
   }
 
-  /// The value without the fields that differ from one answer to the next.
+  /// The value without the fields that differ from one response to the next.
   fileprivate func withoutVolatile(_ value: Value) -> Value {
     switch (self, value.content) {
     case (.optional(let wrapped), _), (.secret(let wrapped), _): return wrapped.withoutVolatile(value)
@@ -120,37 +120,37 @@ extension FieldType {
   }
 }
 
-/// Whether a field whose type is no secret takes one.
+/// Whether a field whose type isn't secret accepts a secret.
 public enum FieldSecrecy: Hashable, Sendable {
-  /// It is given nothing that is made with a secret.
+  /// It accepts no value that was computed from a secret.
   case none
-  /// It may be made with a secret, which is then masked where it is shown.
+  /// It may be computed from a secret, and is then masked where it is shown.
   case possible
-  /// It is a secret where the other field is not given.
+  /// It is a secret unless the other field is given.
   case unless(String)
 }
 
-/// What is known of a field before any value of it is seen.
+/// The description of a field.
 public struct FieldSchema: Sendable {
-  /// The name by which recipes know it.
+  /// The field's name in recipes.
   public var name: String
-  /// What it holds; never `optional`, which `isOptional` says.
+  /// The type of its value; never `optional`, because `isOptional` says that.
   public var type: FieldType
   /// One sentence that says what the name cannot.
   public var summary: String
-  /// Whether its value may be null, and so absent from what is encoded.
+  /// Whether its value may be null; an encoded set leaves a null out.
   public var isOptional: Bool
-  /// What it is when it is left out.
+  /// The default.
   public var fallback: Value?
-  /// What a value has to keep to.
+  /// The limits on its values.
   public var limits: [Limit]
-  /// Former names, under which it is still read.
+  /// Former names, which are still accepted.
   public var aliases: [String]
-  /// What to do instead of giving it, if it should not be given any more.
+  /// The advice for recipe authors, if the field is deprecated.
   public var deprecation: String?
-  /// Whether it says how or when an answer came, so that it differs from one answer to the next.
+  /// Whether it says how or when a response came, so that it differs from one response to the next.
   public var isVolatile: Bool
-  /// Whether it takes what is made with a secret though its type is none.
+  /// Whether it accepts a value that was computed from a secret, though its type isn't secret.
   public var secrecy: FieldSecrecy
 
   /// Creates the description of a field.
@@ -171,21 +171,21 @@ public struct FieldSchema: Sendable {
     self.secrecy = secrecy
   }
 
-  /// Whether it has to be given.
+  /// Whether it must be given.
   public var isRequired: Bool { !isOptional && fallback == nil }
 
-  /// The type for the checker of expressions; `isGiven` for values that recipes give, against those they get.
+  /// The type for the expression checker; `isGiven` for inputs, as opposed to outputs.
   fileprivate func valueType(isGiven: Bool) -> ValueType {
     let type = type.valueType(isGiven: isGiven)
     return isGiven && secrecy != .none ? .secret(type) : type
   }
 }
 
-/// The fields of a set, and what has to hold between them.
+/// The fields of a set, and the rules between them.
 public struct ObjectSchema: Sendable {
-  /// The fields, in the order they are declared.
+  /// The fields, in the order of declaration.
   public var fields: [FieldSchema]
-  /// The set that declares them, if it is a type; the inputs of a recipe have none.
+  /// The type that declares them, if there is one; the inputs of a recipe have none.
   private let declaring: (any FieldSet.Type)?
   /// The rules between fields that no type declares.
   private let rules: (@Sendable (Value) -> [Conflict])?
@@ -193,7 +193,7 @@ public struct ObjectSchema: Sendable {
   /// Creates a description without rules between fields.
   public init(fields: [FieldSchema]) { self.init(fields: fields, of: nil) }
 
-  /// Creates a description with rules between fields, which are asked for values whose fields are each right.
+  /// Creates a description with rules between fields; they are checked for values whose fields are valid each.
   package init(fields: [FieldSchema], rules: @escaping @Sendable (Value) -> [Conflict]) {
     self.fields = fields
     declaring = nil
@@ -206,15 +206,15 @@ public struct ObjectSchema: Sendable {
     rules = nil
   }
 
-  /// What is wrong between fields of a value that are each right.
+  /// The conflicts between fields of a value that are valid each.
   package func conflicts(in value: Value) -> [Conflict] {
     rules?(value) ?? (declaring as? any ValidatedFieldSet.Type)?.conflicts(in: value) ?? []
   }
 
-  /// What is wrong with the set's declaration: the compiler does not catch it.
+  /// Faults of the set's declaration that the compiler doesn't catch.
   package var declarationFaults: [String] { declaring?.declarationFaults ?? [] }
 
-  /// A value read into the set and written again, which is what an action sees of it.
+  /// A value that was read into the set and encoded again, which is how an action sees it.
   package func rewritten(_ value: Value) throws(ValueError) -> Value {
     try declaring?.init(reading: value).encoded() ?? value
   }
@@ -225,9 +225,9 @@ public struct ObjectSchema: Sendable {
       ?? fields.first { $0.aliases.contains { $0.hasSameScalars(as: name) } }
   }
 
-  /// What recipes give: fields with a default may be absent.
+  /// The type of an input: fields with a default may be absent.
   public var inputType: ValueType { .object(objectType(isGiven: true)) }
-  /// What recipes get: fields with a default are there.
+  /// The type of an output: fields with a default are present.
   public var outputType: ValueType { .object(objectType(isGiven: false)) }
 
   func objectType(isGiven: Bool) -> ObjectType {
@@ -239,7 +239,7 @@ public struct ObjectSchema: Sendable {
       })
   }
 
-  /// A value without the fields that differ from one answer to the next.
+  /// A value without the fields that differ from one response to the next.
   package func withoutVolatile(_ value: Value) -> Value {
     guard let map = value.map else { return value }
     var lasting = ValueMap()
@@ -250,7 +250,7 @@ public struct ObjectSchema: Sendable {
     return .map(lasting)
   }
 
-  /// A value that went through JSON or YAML, with its instants, lengths of time, octets and doubles brought back.
+  /// A value that was read from JSON or YAML, with its instants, lengths of time, octets and doubles restored.
   public func restored(_ value: Value) -> Value {
     guard let map = value.map else { return value }
     var restored = ValueMap()

@@ -1,10 +1,10 @@
 /// A Swift type that a field can hold.
 public protocol FieldValue: FieldElement {
-  /// What limits on such a field speak of: the type itself, or for an optional or a secret what it wraps.
+  /// The type that limits apply to: the type itself, or the wrapped type of an optional or a secret.
   associatedtype Limited: Sendable = Self
   /// The type as recipes know it.
   static var fieldType: FieldType { get }
-  /// The value that stands for "left out", for the types that have one.
+  /// The value of a field that was left out, for types that have one.
   static var absent: Self? { get }
   /// Reads a value that was checked against the type.
   init(reading value: Value) throws(ValueError)
@@ -13,7 +13,7 @@ public protocol FieldValue: FieldElement {
 }
 
 extension FieldValue {
-  /// None: a value has to be given.
+  /// None: a value must be given.
   public static var absent: Self? { nil }
 }
 
@@ -59,7 +59,7 @@ extension Double: FieldValue {
     default: throw .mismatch(Self.self, value)
     }
   }
-  /// The double, which is finite, because neither the state nor a service can say what is not.
+  /// The double; it must be finite, because neither the state nor a service can write other values.
   public func encoded() throws(ValueError) -> Value {
     guard isFinite else { throw ValueError("a double must be finite, but is \(self)") }
     return .double(self)
@@ -109,8 +109,8 @@ extension TimeSpan: FieldValue {
 extension Value: FieldValue {
   /// `dyn`.
   public static var fieldType: FieldType { .dyn }
-  /// Takes the value as it is.
+  /// Takes the value unchanged.
   public init(reading value: Value) { self = value }
-  /// The value as it is.
+  /// The unchanged value.
   public func encoded() -> Value { self }
 }

@@ -1,31 +1,32 @@
-// What actions read and change outside, so that a plan knows which of its reads come after a write that they may see.
+// The resources that actions read and change outside, so that a plan knows which reads may see an earlier write.
 //
-// A resource is a path of names: the file `/srv/in.csv` is `file, srv, in.csv`, a service `service, example.org`, a part
-// of the state `store, n`. Two resources have something in common if one's path begins with the other's: a folder holds
-// its files, and the resource without any name is everything.
+// A resource is a path of names: the file `/srv/in.csv` is `file, srv, in.csv`, a service `service, example.org`, a
+// part of the state `store, n`. Two resources overlap if one's path begins with the other's: a folder contains its
+// files, and the resource with an empty path is everything.
 //
-// What is spelled in several ways is one resource. Paths of files are followed through symbolic links as far as they
-// exist, and services go by host and port: `http` and `https` of one host, and the names of this machine, are the same.
+// Different spellings of the same thing are one resource. Symbolic links in file paths are resolved as far as the path
+// exists. Services are identified by host and port: `http` and `https` of one host, and all names of this machine, are
+// the same.
 import Glibc
 import HTTPClient
 
 /// A part of the outside world that actions read or change.
 public struct Resource: Hashable, Sendable {
-  /// From the outside in; empty for everything.
+  /// The names, outermost first; empty for everything.
   package let names: [String]
 
   private init(_ names: [String]) { self.names = names }
 
-  /// All there is, for an action of which it is not known what it touches.
+  /// Everything, for an action with an unknown footprint.
   public static let everything = Resource([])
 
-  /// A file, or a folder with everything below it, which need not be there.
+  /// A file, or a folder with everything below it, which needn't exist.
   ///
-  /// - Parameter path: From the root of the file system on.
+  /// - Parameter path: A full path.
   public static func file(_ path: String) -> Resource {
     var there = path.split(separator: "/").filter { $0 != "." }.map(String.init)
     var missing: [String] = []
-    /// How many of the folders that follow, from the end on, are left again.
+    /// The number of preceding folders that `..` cancels.
     var ups = 0
     while true {
       if let resolved = realpath("/\(there.joined(separator: "/"))", nil) {
@@ -34,7 +35,7 @@ public struct Resource: Hashable, Sendable {
         return Resource(["file"] + found + missing)
       }
       guard let last = there.popLast() else { return Resource(["file"] + missing) }
-      // Of what is not there the names alone tell where it would be.
+      // A path that doesn't exist is resolved by its names only.
       if last == ".." {
         ups += 1
       } else if ups > 0 {
@@ -45,37 +46,37 @@ public struct Resource: Hashable, Sendable {
     }
   }
 
-  /// All that a service at an address has; everything if the text is no address.
+  /// All data of a service at an address; everything if the text isn't an address.
   public static func service(_ address: String) -> Resource {
     guard let url = HTTPURL(address) else { return .everything }
     return .service(host: url.isLoopback ? "localhost" : url.host, port: [80, 443].contains(url.port) ? nil : url.port)
   }
 
-  /// All that a service at a host has.
+  /// All data of a service at a host.
   public static func service(host: String, port: Int?) -> Resource {
     Resource(["service", port.map { "\(host):\($0)" } ?? host])
   }
 
-  /// What is there at a path of the service, with everything below it.
+  /// The resource at a path of the service, with everything below it.
   package func part(at path: String) -> Resource {
     Resource(names + path.split(separator: "/").map(String.init))
   }
 
-  /// What only a plugin's own actions touch, by names of its choice from the outside in.
+  /// A resource that only the plugin's own actions touch; the plugin chooses the names, outermost first.
   public static func own(_ plugin: String, _ names: String...) -> Resource { Resource([plugin] + names) }
 
   /// Whether it is a file or a folder.
   package var isFile: Bool { names.first == "file" }
 
-  /// Whether what is done to one can be seen in the other.
+  /// Whether a change of one can be seen in the other.
   package func overlaps(_ other: Resource) -> Bool { zip(names, other.names).allSatisfy { $0 == $1 } }
 }
 
-/// What an action reads and changes outside.
+/// The resources that an action reads and changes.
 public struct Footprint: Hashable, Sendable {
-  /// What its result depends on, that of its preview included.
+  /// The resources that its result, or the result of its preview, depends on.
   public var reads: [Resource]
-  /// What is other than before once it was done.
+  /// The resources that it changes.
   public var changes: [Resource]
 
   /// Creates a footprint.
@@ -84,24 +85,24 @@ public struct Footprint: Hashable, Sendable {
     self.changes = changes
   }
 
-  /// The footprint of an action that depends on what it changes.
+  /// Creates the footprint of an action that depends on the resources that it changes.
   public init(_ resources: [Resource]) { self.init(reads: resources, changes: resources) }
 
-  /// That of an action of which nothing is known.
+  /// The footprint of an action that may touch anything.
   public static let everything = Footprint([.everything])
 }
 
-/// A plugin that says what its actions touch.
+/// A plugin that declares the footprints of its actions.
 ///
-/// Of one that does not, a plan takes every read to depend on every write before it, on any service.
+/// For a plugin that doesn't, a plan assumes that every read depends on every earlier write, on any service.
 public protocol FootprintPlugin: Plugin {
-  /// What an action touches on a connection.
+  /// The resources that an action touches on a connection.
   ///
-  /// Of an action that only reads, the changes are not looked at.
+  /// The changes of an action that only reads are ignored.
   /// - Parameters:
   ///   - action: The action's name, without the plugin's.
-  ///   - input: What the step gives, without what is not known yet: a required field that is missing may have any value.
-  ///   - context: Where relative paths start.
+  ///   - input: The step's input, without values that aren't known yet: a missing required field may have any value.
+  ///   - context: The base of relative paths.
   static func footprint(
     of action: String, _ input: Value, on connection: Configuration, in context: ActionContext
   ) -> Footprint

@@ -1,10 +1,10 @@
 /// The fields of another set, as if they were declared in this one: `@Included var head: MarkbookHead`.
 ///
-/// Recipes see one flat set, in which the included fields stand where the property does. Rules between the included
-/// fields (`ValidatedFieldSet`) are asked only if the outer set asks them.
+/// Recipes see one flat set, with the included fields in the place of the property. Rules between the included fields
+/// (`ValidatedFieldSet`) are checked only if the outer set checks them.
 @propertyWrapper
 public struct Included<Part: FieldSet>: Sendable {
-  // What `FieldTable` reads of any part, and so the first.
+  // Must be the first property, because `FieldTable` reads it from parts of any type.
   private let part: any FieldSet.Type = Part.self
   /// The included set.
   public var wrappedValue: Part

@@ -1,5 +1,5 @@
-// A place in a value (RFC 6901): `/classes/0/name`. Each part is a key, or the index of an item; `~1` in it is a slash
-// and `~0` a tilde. The empty pointer is the whole.
+// A JSON pointer (RFC 6901): `/classes/0/name`. Each part is a key, or the index of an item; `~1` in it is a slash and
+// `~0` a tilde. The empty pointer is the whole value.
 
 import Basics
 
@@ -18,11 +18,11 @@ extension TextPattern {
 }
 
 extension Value {
-  /// The part at a place, or a fault that says what is there instead.
+  /// The part at a place, or an error that says what is there instead.
   ///
   /// - Parameters:
   ///   - pointer: The place, as `TextPattern.jsonPointer` accepts it.
-  ///   - what: What messages call the whole.
+  ///   - what: The name of the whole value in messages.
   public func part(at pointer: String, called what: String) throws(ValueError) -> Value {
     var value = self
     var path = ""

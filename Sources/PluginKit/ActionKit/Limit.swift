@@ -1,5 +1,5 @@
-// What a field's values have to keep to. Each limit is one case; from it come the check, its message, the words on the
-// page and the JSON Schema, so that none of them can say something else.
+// The limits on a field's values. Each limit is one case; the check, its message, the words on the page and the JSON
+// Schema are all made from it, so that they can't differ.
 
 /// A limit of a field of any type.
 public indirect enum Limit: Sendable {
@@ -13,18 +13,18 @@ public indirect enum Limit: Sendable {
   case maxLength(Int)
   /// A text of that form.
   case pattern(TextPattern)
-  /// Anything but null; with what to do instead, in a clause.
+  /// Anything but null; `instead` is the advice, as a clause.
   case notNull(instead: String)
-  /// Each item of a list, or value of a map, keeps to this.
+  /// Each item of a list, or value of a map, has this limit.
   case each(Limit)
 }
 
 /// A limit that fits fields of one type: `@Field("…", .range(1...500)) var pageSize = 50`.
 public struct FieldLimit<Limited: Sendable>: Sendable {
   var limits: [Limit] = []
-  /// What is said in the place of a limit, and keeps no value out.
+  /// Whether it marks the field as volatile; it then limits no values.
   var isVolatile = false
-  /// What is said of secrets in the place of a limit, and keeps no value out.
+  /// The secrecy that it gives the field; it then limits no values.
   var secrecy = FieldSecrecy.none
 }
 
@@ -32,9 +32,9 @@ extension FieldLimit {
   init(_ limits: Limit...) { self.init(limits: limits) }
 }
 
-/// Types whose values have an order that limits can speak of.
+/// Types whose values have an order, so that limits can be bounds.
 public protocol BoundedFieldValue: FieldValue, Comparable {
-  /// The value as a limit of others.
+  /// The value as a bound of others.
   var bound: Value { get }
 }
 extension Int: BoundedFieldValue {
@@ -55,20 +55,20 @@ extension TimeSpan: BoundedFieldValue {
 }
 
 extension FieldLimit {
-  /// No limit, but a word about an output that says how or when an answer came.
+  /// Not a limit, but a mark for an output that says how or when a response came.
   ///
-  /// It differs from one answer to the next though what was asked for is the same, so that what was planned holds though
-  /// it has moved.
+  /// It differs from one response to the next, even for the same request; a plan stays valid when it changes.
   public static var volatile: Self { Self(isVolatile: true) }
 }
 
 extension FieldLimit {
-  /// No limit, but a word about an input that isn't a secret and may be made with one, as a body that logs in.
+  /// Not a limit, but a mark for an input that isn't a secret but may be computed from one, such as a body that logs
+  /// in.
   ///
-  /// What is made with a secret is then masked where the input is shown, and nothing else of it.
+  /// Texts computed from a secret are then masked where the input is shown, and nothing else of it.
   public static var mayHoldSecret: Self { Self(secrecy: .possible) }
 
-  /// No limit, but a word about a setting that is a secret unless another one is given.
+  /// Not a limit, but a mark for a setting that is a secret unless another one is given.
   public static func secretUnless(_ other: String) -> Self { Self(secrecy: .unless(other)) }
 }
 
@@ -77,13 +77,13 @@ extension FieldLimit where Limited: BoundedFieldValue {
   public static func min(_ least: Limited) -> Self { Self(.atLeast(least.bound)) }
   /// Not more than that.
   public static func max(_ most: Limited) -> Self { Self(.atMost(most.bound)) }
-  /// Neither less than the first nor more than the last.
+  /// At least the lower bound, and at most the upper one.
   public static func range(_ bounds: ClosedRange<Limited>) -> Self {
     Self(.atLeast(bounds.lowerBound.bound), .atMost(bounds.upperBound.bound))
   }
 }
 
-/// Types whose values have a length that limits can speak of.
+/// Types whose values have a length, so that limits can apply to it.
 public protocol SizedFieldValue: FieldValue {}
 extension String: SizedFieldValue {}
 extension Array: SizedFieldValue where Element: FieldElement {}
@@ -104,21 +104,21 @@ extension FieldLimit where Limited == String {
 }
 
 extension FieldLimit where Limited == Value {
-  /// Anything but null; with what to do instead, in a clause: `use store.delete to remove a value`.
+  /// Anything but null; the argument is the advice, as a clause: `use store.delete to remove a value`.
   public static func notNull(_ instead: String) -> Self { Self(.notNull(instead: instead)) }
 }
 
 extension FieldLimit {
-  /// Each item keeps to the limit.
+  /// Each item has the limit.
   public static func each<Element: FieldValue>(_ limit: FieldLimit<Element.Limited>) -> Self
   where Limited == [Element] { Self(limits: limit.limits.map { .each($0) }) }
-  /// Each value keeps to the limit.
+  /// Each value has the limit.
   public static func each<Element: FieldValue>(_ limit: FieldLimit<Element.Limited>) -> Self
   where Limited == [String: Element] { Self(limits: limit.limits.map { .each($0) }) }
 }
 
 extension Limit {
-  /// What a value of the right type must be and is not, or nil if it keeps to the limit.
+  /// The violated requirement, as the words after "must", for a value of the right type; nil if it is within the limit.
   func objection(to value: Value, of type: FieldType, isHidden: Bool) -> String? {
     switch self {
     case .atLeast(let bound): if isInOrder(bound, value) { return nil }
@@ -129,7 +129,7 @@ extension Limit {
     case .notNull: return value.isNull ? words(for: type) : nil
     case .each: return nil
     }
-    // Of a secret not even the length is shown.
+    // Not even the length of a secret is shown.
     if isHidden { return words(for: type) }
     switch self {
     case .minLength(1): return words(for: type)
@@ -138,7 +138,7 @@ extension Limit {
     }
   }
 
-  /// Whether one number, instant or length of time is not after another; NaN is in no order.
+  /// Whether two numbers, instants or lengths of time are in order; false for NaN.
   private func isInOrder(_ lower: Value, _ upper: Value) -> Bool {
     switch (lower.content, upper.content) {
     case (.int(let lower), .int(let upper)): lower <= upper
@@ -152,7 +152,7 @@ extension Limit {
     }
   }
 
-  /// The limit as it follows "must" in messages and on pages.
+  /// The words after "must" in messages and on pages.
   package func words(for type: FieldType) -> String {
     switch self {
     case .atLeast(let bound): "be at least \(bound.written)"
@@ -168,7 +168,7 @@ extension Limit {
 }
 
 extension FieldSchema {
-  /// What is said after "must" of null, if it is refused though the type takes it.
+  /// The words after "must" in a message about null, if null is refused though the type accepts it.
   package var refusalOfNull: String? {
     for limit in limits { if case .notNull = limit { return limit.words(for: type) } }
     return nil
@@ -176,7 +176,7 @@ extension FieldSchema {
 }
 
 extension FieldType {
-  /// What a length counts.
+  /// The unit of a length.
   fileprivate var unit: String {
     switch self {
     case .list: "item"
@@ -226,7 +226,7 @@ extension Value {
 }
 
 extension Array {
-  /// What the words of a declaration say of secrets.
+  /// The secrecy that the declaration gives the field.
   func secrecy<Limited>() -> FieldSecrecy where Element == FieldLimit<Limited> {
     first { $0.secrecy != .none }?.secrecy ?? .none
   }

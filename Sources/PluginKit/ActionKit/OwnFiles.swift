@@ -1,29 +1,29 @@
 import Synchronization
 
-/// Files of the program itself, which actions leave alone.
+/// The program's own files: actions can't change them, and may read only some of them.
 ///
-/// They are what the program reads and starts as its own. Each kind is given by what reads it, so that a new source of
-/// secrets or a new setting that names a file is among them without being listed here.
+/// They are the files that the program reads, and the programs that it starts. Each kind is provided by the code that
+/// reads it, so that a new source of secrets, or a new setting that names a file, needs no entry here.
 package struct OwnFiles: Sendable {
-  /// What a file is for.
+  /// The purpose of a file.
   package enum Kind: Hashable, Sendable, CaseIterable {
     case configuration, secrets, state
-    /// The folder of the locks of plugins, with all that is in it.
+    /// The folder of the plugins' locks, with its content.
     case plugins
     /// A program or another file that `errand.yaml` or a lock names.
     case named
     /// The folder of recipes.
     case recipes
-    /// One recipe, wherever it lies.
+    /// One recipe, in any folder.
     case recipe
 
-    /// Whether actions may read it, and only not write, move and remove it.
+    /// Whether actions may read it, but not write, move or remove it.
     package var isReadable: Bool { self == .plugins || self == .named }
   }
 
-  /// Full paths of `errand.yaml`, be it there or not.
+  /// Full paths of `errand.yaml`, even if it doesn't exist.
   package var configuration: [String]
-  /// Full paths of files that hold secrets or the key to them, and of programs that give secrets.
+  /// Full paths of files with secrets or their key, and of programs that provide secrets.
   package var secrets: [String]
   /// Full paths of the folders of the state.
   package var state: [String]
@@ -31,7 +31,7 @@ package struct OwnFiles: Sendable {
   package var plugins: [String]
   /// Full paths of the folders of recipes.
   package var recipes: [String]
-  /// Full paths of the recipe that is run and of those that it calls.
+  /// Full paths of the recipe that runs and of the recipes that it calls.
   package var run: [String]
   /// Full paths of programs and other files that `errand.yaml` and locks name.
   package var named: NamedFiles
@@ -49,7 +49,7 @@ package struct OwnFiles: Sendable {
     self.named = named
   }
 
-  /// The same files, and what stands in for each.
+  /// The same files, and the copies that replace them.
   package func beside(_ standIn: (any FolderStandIn)?) -> OwnFiles {
     guard let standIn else { return self }
     func both(_ paths: [String]) -> [String] { paths + paths.map(standIn.place) }
@@ -59,9 +59,9 @@ package struct OwnFiles: Sendable {
       recipes: both(recipes), run: both(run), named: NamedFiles { named.paths + named.paths.map(standIn.place) })
   }
 
-  /// The paths for an operation; those that refuse more come last, because one thing may be several of them.
+  /// The paths for an operation; the more restrictive kinds come last, because one file may have several kinds.
   ///
-  /// - Parameter isReading: Whether nothing is changed, for which locks need not be read.
+  /// - Parameter isReading: Whether the operation changes nothing; it then needs no paths of locks and named files.
   package func all(isReading: Bool) -> [(path: String, kind: Kind)] {
     let readable =
       isReading ? [] : named.paths.map { ($0, Kind.named) } + plugins.map { ($0, Kind.plugins) }
@@ -70,7 +70,7 @@ package struct OwnFiles: Sendable {
   }
 }
 
-/// Files that others name, looked for when they are first asked for.
+/// Files that are named elsewhere; they are looked up at first use.
 package final class NamedFiles: Sendable {
   private let find: @Sendable () -> [String]
   private let found = Mutex<[String]?>(nil)

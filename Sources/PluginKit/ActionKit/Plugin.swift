@@ -2,46 +2,46 @@ public import HTTPClient
 
 /// A module that lets recipes use one service.
 public protocol Plugin: Sendable {
-  /// The service's client, which all actions work on.
+  /// The client of the service; all actions use it.
   associatedtype Service: Sendable
-  /// What `errand.yaml` says of a connection.
+  /// The settings of a connection in `errand.yaml`.
   associatedtype Configuration: FieldSet
 
   /// The name that recipes use before an action's.
   static var name: String { get }
-  /// One sentence that says what the service is good for.
+  /// One sentence about the purpose of the service.
   static var summary: String { get }
-  /// The actions, in the order in which the pages show them.
+  /// The actions, in the order of the pages.
   static var actions: [any Action<Service>.Type] { get }
 
-  /// Makes a client. It does not talk to the service yet: a wrong password is the first action's error.
+  /// Creates a client without talking to the service: a wrong password is an error of the first action.
   static func connect(_ configuration: Configuration, in context: PluginContext) async throws -> Service
 }
 
-/// A plugin whose client is worth using from other Swift programs.
+/// A plugin whose client is useful to other Swift programs.
 public protocol ClientLibrary: Plugin {
-  /// Some lines of Swift that use the client, after the import of the plugin's module, as the plugin's page shows them.
+  /// Some lines of Swift for the plugin's page that use the client, after the import of the plugin's module.
   static var usage: String { get }
 }
 
-/// What a plugin's client needs from the program around it.
+/// The surroundings of a plugin's client: its connection, clocks, folders and the recording of its requests.
 public struct PluginContext: Sendable {
-  /// Gives what carries the exchanges of a connection in place of the network, which it may use.
+  /// Returns a transport for a connection that replaces the network, and may use it.
   public typealias Interceptor = @Sendable (_ connection: String, _ network: any HTTPTransport) -> any HTTPTransport
 
   /// The connection's name in `errand.yaml`, for messages.
   public var connection: String
   /// The clocks, for sessions that expire.
   public var time: any TimeSource
-  /// A folder for answers that are worth keeping between programs, shared by all connections of the plugin.
+  /// A folder to cache responses between programs, shared by all connections of the plugin.
   ///
-  /// It may not be there yet, and may be emptied at any time. Nil if nothing is to be kept on disk.
+  /// It may not exist yet, and may be emptied at any time. Nil if nothing is to be cached on disk.
   public var cacheFolder: String?
-  /// The folder of `errand.yaml`, which paths in it start from; nil for the working folder.
+  /// The folder of `errand.yaml`, the base of relative paths in it; nil for the working folder.
   public var folder: String?
-  /// Stands between clients and the network, as a recording does; nil if nothing does.
+  /// Intercepts the requests between clients and the network, as a recording does; nil if nothing does.
   public var interceptor: Interceptor?
-  /// Takes down each request that a client makes, with the step in whose task it is made.
+  /// Records each request of a client, for the step in whose task it is made.
   public var record: @Sendable (ServiceRequest) -> Void
 
   /// Creates a context.
@@ -62,17 +62,17 @@ public struct PluginContext: Sendable {
   }
 }
 
-/// What is kept of a request to a service: never a body, never a secret.
+/// The record of a request to a service, without bodies and secrets.
 public struct ServiceRequest: Hashable, Sendable {
   /// The method, such as `GET`.
   public var method: String
   /// The address with its secrets redacted.
   public var redactedURL: String
-  /// The status, if an answer came.
+  /// The status, if a response came.
   public var status: Int?
-  /// The number of bytes of the answer.
+  /// The number of bytes of the response.
   public var bytes: Int
-  /// How long it took.
+  /// The duration of the request.
   public var duration: TimeSpan
 
   /// Creates a record of a request.
@@ -85,31 +85,32 @@ public struct ServiceRequest: Hashable, Sendable {
   }
 }
 
-/// A plugin that reaches what is outside by HTTP requests alone, made with the client of its context.
+/// A plugin that reaches the outside only by HTTP requests, made with the client of its context.
 ///
-/// A recording holds those requests. Of any other plugin it holds the calls of the actions that do more than compute, and
-/// a run that is played again is answered from them, so that nothing acts outside.
+/// A recording holds those requests. For any other plugin, it holds the calls of all actions that do more than compute;
+/// a replay answers these calls from the recording, so that nothing acts outside.
 public protocol WebPlugin: Plugin {}
 
-/// A plugin that reaches nothing outside this machine and its state, so that it needs no sandbox.
+/// A plugin that reaches nothing outside this machine and its state, so it needs no sandbox.
 ///
-/// With `--sandbox` it is used as it is, with the settings that it has without any.
+/// With `--sandbox` it runs unchanged, with its default settings.
 public protocol LocalPlugin: Plugin {}
 
-/// A plugin that brings an in-memory service on a real port, so that every recipe can be tried without the real one.
+/// A plugin with an in-memory service on a real port, so that every recipe can be tried without the real service.
 public protocol SandboxedPlugin: Plugin {
   /// Starts the service, filled with believable made-up data.
   static func startSandbox(_ options: SandboxOptions) async throws -> any RunningSandbox
 }
 
-/// How a sandbox is started.
+/// The options of a sandbox.
 public struct SandboxOptions: Sendable {
-  /// The port on the loopback interface; 0 for any that is free.
+  /// The port on the loopback interface; 0 for any free port.
   public var port: Int
-  /// The clocks, so that a test can let the service's days pass.
+  /// The clocks, so that a test can advance the service's days.
   public var time: any TimeSource
-  /// Where the sandboxes of one run keep files, so that one plugin finds what another wrote; nil for a folder of the
-  /// sandbox's own, which goes with it.
+  /// The folder that the sandboxes of one run share, so that one plugin finds the files that another wrote.
+  ///
+  /// If it is nil, the sandbox creates a folder of its own, and deletes it when it stops.
   public var folder: String?
 
   /// Creates options.
@@ -120,17 +121,17 @@ public struct SandboxOptions: Sendable {
   }
 }
 
-/// A sandbox that is up.
+/// A running sandbox.
 public protocol RunningSandbox: Sendable {
-  /// Where it answers, or keeps its files, without a slash at the end.
+  /// Its address, or the folder of its files, without a slash at the end.
   var baseURL: String { get }
-  /// Where it is told of trouble to come (`/sandbox/fault`), without a slash at the end; where it answers, if that is HTTP.
+  /// The address to order faults at (`/sandbox/fault`), without a slash at the end; `baseURL` if that is HTTP.
   var controlURL: String { get }
-  /// The fields of the plugin's configuration that lead to it, which replace those of the connection.
+  /// The fields of the plugin's configuration that lead to the sandbox; they replace the connection's fields.
   var configuration: Value { get }
-  /// What the service holds now and was asked to do, as lines for people.
+  /// Lines for people about the service's data and the requests that it received.
   func summaryLines() async -> [String]
-  /// Ends it; what it held is gone.
+  /// Stops the sandbox and discards its data.
   func stop() async
 }
 

@@ -1,4 +1,4 @@
-/// All that runs, checks and pages know of a plugin, and the plugin itself behind it.
+/// A plugin and its declaration, for runs, checks and pages.
 public struct PluginDescriptor: Sendable {
   private let source: any PluginSource
 
@@ -10,55 +10,55 @@ public struct PluginDescriptor: Sendable {
 
   /// The name that recipes use before an action's.
   public var name: String { source.name }
-  /// One sentence that says what the service is good for.
+  /// One sentence about the purpose of the service.
   public var summary: String { source.summary }
-  /// What `errand.yaml` says of a connection.
+  /// The settings of a connection in `errand.yaml`.
   public var configuration: ObjectSchema { source.configuration }
   /// Whether a recipe can use the plugin without an entry in `errand.yaml`.
   public var worksUnconfigured: Bool { !configuration.fields.contains { $0.isRequired } }
-  /// The names of the actions, in the order in which the pages show them.
+  /// The names of the actions, in the order of the pages.
   public var actionNames: [String] { source.actionNames }
-  /// All actions, each read.
+  /// All actions; reads their declarations.
   public var actions: [ActionDescriptor] { source.actions }
-  /// What a program has to have to run its actions as they were checked: the name, for a plugin from data with a hash.
+  /// Identifies the plugin that a recipe was checked with: the name, with a hash for a plugin from data.
   package var identity: String { source.digest.map { "\(name)@\($0)" } ?? name }
-  /// Whether it is from a lock, and not part of the program.
+  /// Whether it comes from a lock, and isn't a part of the program.
   package var isFromOutside: Bool { source.digest != nil }
-  /// The module of the plugin's client, and some lines of Swift that use it; nil for a plugin that shows none.
+  /// The module of the plugin's client, and some lines of Swift that use it; nil for a plugin without them.
   var library: (module: String, usage: String)? { source.library }
   /// Whether the plugin needs no sandbox.
   public var isLocal: Bool { source.reach == .local }
-  /// Whether the plugin reaches what is outside by HTTP requests alone.
+  /// Whether the plugin reaches the outside only by HTTP requests.
   public var isWeb: Bool { source.reach == .web }
-  /// Whether the plugin brings a sandbox.
+  /// Whether the plugin has a sandbox.
   public var hasSandbox: Bool { source.hasSandbox }
 
-  /// The action of that name or former name, read.
+  /// The action of that name or former name; reads its declaration.
   public func action(_ name: String) -> ActionDescriptor? { source.action(name) }
 
-  /// What an action touches on a connection of these settings, as far as its input is known.
+  /// The resources that an action touches on a connection with these settings, as far as its input is known.
   package func footprint(
     of action: String, _ input: Value, settings: Value, in context: ActionContext
   ) -> Footprint {
     source.footprint(of: action, input, settings: settings, in: context)
   }
 
-  /// Whether one of its actions may refuse something for certain.
+  /// Whether its actions may have refusals.
   package var mayRefuse: Bool { source.mayRefuse }
 
-  /// What an action refuses for certain on a connection of these settings, if they are known.
+  /// The values that an action is certain to refuse on a connection with these settings, if they are known.
   package func refusals(
     of action: String, _ input: StepInput, settings: Value?, in context: ActionContext
   ) -> [Refusal] {
     source.refusals(of: action, input, settings: settings, in: context)
   }
 
-  /// Makes a client that actions can be run on; faults of the configuration are errors of that kind.
+  /// Creates a client to run actions on; errors in the configuration are errors of that kind.
   public func connect(_ configuration: Value, in context: PluginContext) async throws(ActionError) -> any Sendable {
     do { return try await source.connect(configuration, in: context) } catch { throw ActionError(error) }
   }
 
-  /// Starts the plugin's sandbox, or gives nil if it brings none.
+  /// Starts the plugin's sandbox, or returns nil if it has none.
   public func startSandbox(_ options: SandboxOptions) async throws(ActionError) -> (any RunningSandbox)? {
     do { return try await source.startSandbox(options) } catch { throw ActionError(error) }
   }

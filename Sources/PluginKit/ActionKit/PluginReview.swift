@@ -1,25 +1,25 @@
-// What must hold of every plugin and what no compiler checks: names and sentences, effects that agree with what is
-// offered beside them, examples and defaults that keep to the declared limits, properties that are no fields. It is
-// looked for in the plugin's tests and never at start. Of a plugin from outside, `errand test` looks for it; the names
-// and sentences of its fields are as others wrote them.
+// Rules for every plugin that the compiler doesn't check: names and sentences, effects that match the other
+// declarations, examples and defaults within the declared limits, no properties that aren't fields. The plugin's tests
+// check them, never the start of the program. `errand test` checks plugins from outside, except the names and sentences
+// of their fields, because others wrote these.
 
-/// Looks further at what a review meets, where more is at hand than in the program.
+/// Checks the examples and patterns of a review further, with tools that the program doesn't contain.
 package protocol PluginExaminer: Sendable {
-  /// What is wrong with an example of an action.
+  /// The faults of an action's example.
   func faults(of example: Example, of action: ActionDescriptor) -> [String]
-  /// What is wrong with a pattern of a field.
+  /// The faults of a field's pattern.
   func faults(of pattern: TextPattern, _ field: String) -> [String]
 }
 
-/// Looks for what is wrong with a plugin's declarations, in their order.
+/// Collects the faults of a plugin's declarations, in their order.
 package struct PluginReview {
   package private(set) var faults: [String] = []
   private let isFromOutside: Bool
   private let examiner: (any PluginExaminer)?
 
   /// - Parameters:
-  ///   - isFromOutside: Whether others named its fields and describe them, or don't.
-  ///   - examiner: Looks further where more is at hand than in the program.
+  ///   - isFromOutside: Whether others wrote the names and sentences of its fields.
+  ///   - examiner: Checks further, with tools that the program doesn't contain.
   package init(isFromOutside: Bool, examiner: (any PluginExaminer)? = nil) {
     self.isFromOutside = isFromOutside
     self.examiner = examiner
@@ -131,7 +131,7 @@ package struct PluginReview {
     }
   }
 
-  /// A default must be a value that could have been given.
+  /// A default must be a valid value of the field.
   private mutating func reviewDefault(of field: FieldSchema, _ name: String) {
     guard let fallback = field.fallback else { return }
     var alone = field
@@ -150,7 +150,7 @@ package struct PluginReview {
 }
 
 extension String {
-  /// Whether the text is a name as recipes write names.
+  /// Whether the text is a valid name in recipes.
   fileprivate var isLowerCamelCase: Bool {
     guard let first = unicodeScalars.first, ("a"..."z").contains(first) else { return false }
     return unicodeScalars.allSatisfy {

@@ -1,35 +1,35 @@
-/// Where the declaration of a plugin comes from: a type of this program, or data such as a lock file.
+/// The source of a plugin's declaration: a type of this program, or data such as a lock file.
 package protocol PluginSource: Sendable {
   /// The name that recipes use before an action's.
   var name: String { get }
-  /// One sentence that says what the service is good for.
+  /// One sentence about the purpose of the service.
   var summary: String { get }
-  /// What `errand.yaml` says of a connection.
+  /// The settings of a connection in `errand.yaml`.
   var configuration: ObjectSchema { get }
-  /// The names of the actions, in the order in which the pages show them.
+  /// The names of the actions, in the order of the pages.
   var actionNames: [String] { get }
-  /// All actions, each read.
+  /// All actions; reads their declarations.
   var actions: [ActionDescriptor] { get }
-  /// What it reaches outside.
+  /// Its reach outside.
   var reach: PluginReach { get }
-  /// Tells this version of its declaration from any other; nil for one that is part of the program.
+  /// Distinguishes this version of its declaration from others; nil for a plugin that is part of the program.
   var digest: String? { get }
   /// The module of its client, and some lines of Swift that use it.
   var library: (module: String, usage: String)? { get }
-  /// Whether it brings a sandbox.
+  /// Whether it has a sandbox.
   var hasSandbox: Bool { get }
 
-  /// The action of that name or former name, read.
+  /// The action of that name or former name; reads its declaration.
   func action(_ name: String) -> ActionDescriptor?
-  /// What an action touches on a connection of these settings, as far as its input is known.
+  /// The resources that an action touches on a connection with these settings, as far as its input is known.
   func footprint(of action: String, _ input: Value, settings: Value, in context: ActionContext) -> Footprint
-  /// Whether one of its actions may refuse something for certain.
+  /// Whether its actions may have refusals.
   var mayRefuse: Bool { get }
-  /// What an action refuses for certain on a connection of these settings, if they are known.
+  /// The values that an action is certain to refuse on a connection with these settings, if they are known.
   func refusals(of action: String, _ input: StepInput, settings: Value?, in context: ActionContext) -> [Refusal]
-  /// Makes a client that actions can be run on.
+  /// Creates a client to run actions on.
   func connect(_ configuration: Value, in context: PluginContext) async throws -> any Sendable
-  /// Starts its sandbox, or gives nil if it brings none.
+  /// Starts its sandbox, or returns nil if it has none.
   func startSandbox(_ options: SandboxOptions) async throws -> (any RunningSandbox)?
 }
 
@@ -40,7 +40,7 @@ extension PluginSource {
   package func startSandbox(_ options: SandboxOptions) async throws -> (any RunningSandbox)? { nil }
 }
 
-/// What a plugin reaches outside, and so what a recording of its actions holds.
+/// The reach of a plugin outside, which determines the content of a recording of its actions.
 package enum PluginReach: Sendable {
   /// Anything: a recording holds the calls of its actions.
   case anything
@@ -102,7 +102,7 @@ extension Plugin {
   fileprivate static func descriptor(of name: String) -> ActionDescriptor? {
     let action =
       actions.first { $0.name.hasSameScalars(as: name) }
-      // Asked for only now, because a cast to a protocol that is not there is slow.
+      // Checked last, because a cast to a protocol without conformance is slow.
       ?? actions.first {
         ($0 as? any RenamedAction.Type)?.formerNames.contains { $0.hasSameScalars(as: name) } == true
       }

@@ -1,24 +1,24 @@
-/// Why an action refuses what a step gives it, in every state of the world.
+/// A value of a step's input that its action refuses in any state of the outside world.
 public struct Refusal: Sendable {
-  /// The sentence that the run would fail with.
+  /// The message of the error that the run would fail with.
   public var message: String
-  /// What is refused, with its place.
+  /// The refused value, with its place.
   public var value: Value
 
-  /// Creates a refusal out of the error that the action throws.
+  /// Creates a refusal from the error that the action throws.
   public init(_ error: ActionError, of value: Value) {
     message = error.message
     self.value = value
   }
 }
 
-/// What a step gives to an action, as far as it is known before anything runs.
+/// The input of a step's action, as far as it is known before anything runs.
 public struct StepInput: Sendable {
-  /// The input with null in the place of what is computed; constant expressions are computed already.
+  /// The input with null for each computed part; constant expressions are already computed.
   public let value: Value
   private let computed: [Int: ValueType]
 
-  /// Creates an input; `computed` has the types of what is computed by the offsets of its places.
+  /// Creates an input; `computed` holds the types of computed parts by the offsets of their places.
   package init(_ value: Value, computed: [Int: ValueType]) {
     self.value = value
     self.computed = computed
@@ -27,12 +27,12 @@ public struct StepInput: Sendable {
   /// The field of that name.
   public subscript(name: String) -> Value? { value[name] }
 
-  /// The type of what is computed in the place of a part; nil if the part is written out.
+  /// The type of a computed part; nil if the part is a literal.
   public func type(of part: Value) -> ValueType? {
     part.isNull ? part.place.offset.flatMap { computed[$0] } : nil
   }
 
-  /// Whether nothing in a part is computed, nor null.
+  /// Whether a part contains neither computed values nor null.
   public func isKnown(_ part: Value) -> Bool {
     switch part.content {
     case .null: false
@@ -43,19 +43,19 @@ public struct StepInput: Sendable {
   }
 }
 
-/// A plugin that can tell of some inputs that its actions refuse them on a connection, before anything runs.
+/// A plugin that knows some inputs that its actions are certain to refuse on a connection, before anything runs.
 ///
-/// It asks the functions that the actions themselves ask, so that check and run never disagree. What a type, a limit or a
-/// rule between fields says is not its business: that is told without it.
+/// It calls the functions that the actions themselves call, so that check and run never disagree. It needn't check
+/// types, limits and rules between fields: these are reported without it.
 public protocol RefusingPlugin: Plugin {
-  /// What an action refuses for certain.
+  /// The values that an action is certain to refuse.
   ///
   /// - Parameters:
   ///   - action: The action's name, without the plugin's.
-  ///   - input: What the step gives.
-  ///   - connection: The settings, with made-up texts in the place of secrets; nil if they are not known, so that only
-  ///     what no connection takes is refused.
-  ///   - context: Where relative paths start.
+  ///   - input: The step's input.
+  ///   - connection: The settings, with made-up texts for secrets; nil if they aren't known, so that only values
+  ///     that every connection refuses are reported.
+  ///   - context: The base of relative paths.
   static func refusals(
     of action: String, _ input: StepInput, on connection: Configuration?, in context: ActionContext
   ) -> [Refusal]
@@ -67,7 +67,7 @@ extension RefusingPlugin {
     of action: String, _ input: StepInput, settings: Value?, in context: ActionContext
   ) -> [Refusal] {
     guard let settings else { return refusals(of: action, input, on: nil, in: context) }
-    // What is wrong with the settings is said where they are.
+    // Errors in the settings are reported at the settings.
     guard let connection = try? Configuration(checking: settings) else { return [] }
     return refusals(of: action, input, on: connection, in: context)
   }

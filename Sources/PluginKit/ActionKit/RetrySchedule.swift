@@ -1,32 +1,32 @@
 import Glibc
 
-/// How often and after which delays a failed attempt is made again.
+/// The number of attempts, and the delays between them.
 ///
-/// The runs do it, and nothing below them does. `Retry-After` replaces the computed delay.
+/// Only the runtime retries; no layer below it does. `Retry-After` replaces the computed delay.
 public struct RetrySchedule: Hashable, Sendable {
   /// The delays between attempts.
   public enum Delays: Hashable, Sendable {
-    /// Each delay is `factor` times the one before, and never more than `limit`.
+    /// Each delay is `factor` times the previous one, up to `limit`.
     case growing(initial: TimeSpan, factor: Double, limit: TimeSpan)
-    /// These, one after another; the last one holds for all that follow.
+    /// The delays in order; the last one repeats.
     case listed([TimeSpan])
   }
 
-  /// How delays are spread, so that many runs do not come back at the same moment.
+  /// The randomness of delays, so that many runs don't retry at the same moment.
   public enum Jitter: String, CaseIterable, Hashable, Sendable {
-    /// Anything from nothing up to the computed delay.
+    /// A random delay from zero up to the computed one.
     case full
     /// The computed delay exactly.
     case none
   }
 
-  /// How many attempts there are at most, the first one included.
+  /// The maximum number of attempts, including the first one.
   public var maxAttempts: Int
   /// The delays between them.
   public var delays: Delays
-  /// How the delays are spread.
+  /// The randomness of the delays.
   public var jitter: Jitter
-  /// The kinds of errors that are tried again.
+  /// The kinds of errors to retry.
   public var kinds: Set<ErrorKind>
 
   /// Creates a schedule.
@@ -39,21 +39,21 @@ public struct RetrySchedule: Hashable, Sendable {
     self.kinds = kinds
   }
 
-  /// A schedule with one attempt more than there are delays, exactly so long.
+  /// Creates a schedule with exactly these delays, and so with one attempt more than there are delays.
   public init(after delays: [TimeSpan], on kinds: Set<ErrorKind> = RetrySchedule.passingKinds) {
     self.init(maxAttempts: delays.count + 1, delays: .listed(delays), jitter: .none, on: kinds)
   }
 
-  /// The kinds of errors that pass by themselves.
+  /// The kinds of transient errors.
   public static let passingKinds: Set<ErrorKind> = [.timeout, .network, .rateLimited, .server]
 
-  /// Three attempts, a second and two seconds apart at most.
+  /// Three attempts, with delays of at most one and two seconds.
   public static let standard = RetrySchedule(
     maxAttempts: 3, delays: .growing(initial: .seconds(1), factor: 2, limit: .seconds(100)))
 
-  /// The delay after that attempt, the first being 1.
+  /// The delay after an attempt; the first attempt is 1.
   ///
-  /// - Parameter chance: A random number from 0 up to 1, which spreads the delay.
+  /// - Parameter chance: A random number between 0 and 1 for the jitter.
   public func delay(afterAttempt attempt: Int, chance: Double) -> TimeSpan {
     let earlier = max(attempt, 1) - 1
     let full: TimeSpan
@@ -61,7 +61,7 @@ public struct RetrySchedule: Hashable, Sendable {
     case .listed(let delays): full = delays.indices.contains(earlier) ? delays[earlier] : delays.last ?? .zero
     case .growing(let initial, let factor, let limit):
       let grown = Double(initial.nanoseconds) * pow(factor, Double(earlier))
-      // What is not below the limit, NaN included, is the limit; what is below it fits an Int.
+      // A value that isn't below the limit, NaN included, becomes the limit; a value below it fits an Int.
       full = grown < Double(limit.nanoseconds) ? TimeSpan(nanoseconds: Int(max(grown, 0))) : limit
     }
     switch jitter {

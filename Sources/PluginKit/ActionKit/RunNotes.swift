@@ -1,12 +1,12 @@
-/// What a run notes of itself, as its actions see it.
+/// The notes of a run, as its actions see them.
 ///
-/// A note is part of the program's state, as the run is: it survives a crash, goes where the state goes, and is no other
-/// run's. Unlike a value that outlives runs (`ValueStore`) it is changed as often as an action says so, whichever attempt
-/// of whichever step it is.
+/// A note is part of the program's state, like the run: it survives a crash, moves with the state, and belongs to one
+/// run. Unlike a value that outlives runs (`ValueStore`), every attempt of every step may change it any number of
+/// times.
 public protocol RunNotes: Sendable {
-  /// Changes the note of a name; what is decided is on disk afterwards.
+  /// Changes the note of a name; the new note is on disk afterwards.
   ///
-  /// - Parameter decide: What the note becomes, given what it is; nil if there is none. It may be asked several times,
-  ///   because another step of the run may change the note meanwhile.
+  /// - Parameter decide: Computes the new note from the current one; nil if there is none. It may be called several
+  ///   times, because another step of the run may change the note meanwhile.
   func change(_ name: String, _ decide: (_ current: Value?) throws(ActionError) -> Value) async throws(ActionError)
 }

@@ -1,4 +1,4 @@
-/// A value that no log, message or page shows: printed it is `•••`, and only `reveal()` reads it.
+/// A value that no log, message or page shows: it prints as `•••`, and only `reveal()` reads it.
 ///
 ///     @Field("The token that the service gave this school.") var token: Secret<String>
 public struct Secret<Wrapped: FieldValue>: Sendable {
@@ -16,19 +16,19 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
   public var description: String { "•••" }
   /// Three dots in place of the value.
   public var debugDescription: String { "•••" }
-  /// Nothing, so that `dump` and test failures show nothing either.
+  /// Empty, so that `dump` and test failures don't show the value either.
   public var customMirror: Mirror { Mirror(self, children: [Mirror.Child]()) }
 }
 
 extension Secret: Equatable where Wrapped: Equatable {}
 
 extension Secret: FieldValue {
-  /// What limits on the wrapped type speak of.
+  /// Limits apply to the wrapped type.
   public typealias Limited = Wrapped.Limited
-  /// `secret(T)`, which taints what is made of it.
+  /// `secret(T)`; values that are computed from it are secrets, too.
   public static var fieldType: FieldType { .secret(Wrapped.fieldType) }
   /// Reads and hides a value.
   public init(reading value: Value) throws(ValueError) { self.init(try Wrapped(reading: value)) }
-  /// The bare value: encoding a secret reveals it, which is why no output may hold one.
+  /// The bare value; encoding a secret reveals it, so no output may hold one.
   public func encoded() throws(ValueError) -> Value { try wrapped.encoded() }
 }

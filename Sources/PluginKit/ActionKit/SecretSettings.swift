@@ -2,7 +2,7 @@ import Basics
 import HTTPClient
 
 extension FieldType {
-  /// The parts of a value that must not be seen, wherever they stand in it.
+  /// The secret parts of a value, at any depth.
   package func secrets(in value: Value) -> [Value] {
     var found: [Value] = []
     _ = replacingSecrets(in: value) { _, secret in
@@ -12,7 +12,7 @@ extension FieldType {
     return found
   }
 
-  /// The value with something else in the place of each part that must not be seen; as deep as the type.
+  /// The value with each secret part replaced, to the depth of the type.
   fileprivate func replacingSecrets(
     in value: Value, as name: String = "", with replacement: (_ name: String, _ secret: Value) -> Value
   ) -> Value {
@@ -41,18 +41,18 @@ extension FieldType {
 }
 
 extension FieldSchema {
-  /// Whether the field, of a set with that value, must not be seen though its type does not say so.
+  /// Whether the field, in a set with that value, is secret though its type isn't.
   fileprivate func isSecret(in set: Value) -> Bool {
     if case .unless(let other) = secrecy { set[other] == nil } else { false }
   }
 
-  /// The parts of the field's value in a set that must not be seen.
+  /// The secret parts of the field's value in a set.
   package func secrets(in set: Value) -> [Value] {
     guard let value = set[name] else { return [] }
     return (isSecret(in: set) ? .secret(type) : type).secrets(in: value)
   }
 
-  /// What is said of secrets beside the field's type, as a sentence.
+  /// The rule about secrets that isn't in the field's type, as a sentence.
   var sentenceOnSecrets: String? {
     switch secrecy {
     case .none: nil
@@ -63,7 +63,7 @@ extension FieldSchema {
 }
 
 extension ObjectSchema {
-  /// The fields that take what is made with a secret, as paths: `multipart.fields`.
+  /// The fields that accept values computed from a secret, as paths: `multipart.fields`.
   package var pathsTakingSecrets: [String] {
     fields.flatMap { field in
       if field.secrecy != .none || field.type.inputType.holdsSecret, field.type.nested == nil { return [field.name] }
@@ -72,15 +72,15 @@ extension ObjectSchema {
     }
   }
 
-  /// The texts in a value that must not be seen, each with the path of its setting and a number: `connections.mail #1`.
+  /// The secret texts in a value, each with its setting's path and a number: `connections.mail #1`.
   package func namedSecrets(in value: ValueMap, of owner: String) -> [(name: String, text: String)] {
     secrets(in: value).enumerated().map { ("\(owner) #\($0.offset + 1)", $0.element) }
   }
 
-  /// The texts in a value that must not be seen.
+  /// The secret texts in a value.
   ///
-  /// A plain word in a field that is secret only for want of another, such as the topic `backup`, hides nobody's access,
-  /// and stands in other texts by chance: it isn't among them.
+  /// They don't include a plain word in a field that is secret only because another field is absent, such as the topic
+  /// `backup`: it protects no access, and occurs in other texts by chance.
   package func secrets(in value: ValueMap) -> [String] {
     var known = value
     for field in fields where field.isSecret(in: .map(value)) {
@@ -89,9 +89,9 @@ extension ObjectSchema {
     return FieldType.object(self).secrets(in: .map(known)).compactMap(\.string)
   }
 
-  /// The value with something made up in the place of each secret.
+  /// The value with a made-up text for each secret.
   ///
-  /// An address keeps its scheme, host and port, so that a client that wants an address has one.
+  /// An address keeps its scheme, host and port, so that a client that needs an address gets one.
   package func withMadeUpSecrets(_ value: ValueMap) -> ValueMap {
     FieldType.object(self).replacingSecrets(in: .map(value)) { name, secret in
       let origin = secret.string.flatMap { HTTPURL($0) }.map { "\($0.origin)/" } ?? ""
@@ -99,7 +99,7 @@ extension ObjectSchema {
     }.map ?? value
   }
 
-  /// The value with something made up for each secret that is needed and not there.
+  /// The value with a made-up text for each required secret that is absent.
   package func withNeededSecrets(_ value: ValueMap) -> ValueMap {
     var filled = value
     for field in fields
@@ -113,7 +113,7 @@ extension ObjectSchema {
 }
 
 extension String {
-  /// Whether it is a word, or up to three of them with signs between: letters alone, so that it is guessed at once.
+  /// Whether it is one to three words of letters with separators between them, and so easily guessed.
   package var isPlainWord: Bool {
     let words = utf8.split(omittingEmptySubsequences: false) { "-_.".utf8.contains($0) }
     return utf8.count <= 24 && words.count <= 3 && words.allSatisfy { !$0.isEmpty && $0.allSatisfy(ASCII.isLetter) }

@@ -1,19 +1,19 @@
-/// Why a service's client did not do what it was asked.
+/// The error of a service's client.
 ///
 /// Programs switch on the kind, which each client declares; people read the message.
 public struct ServiceError<Kind: ServiceErrorKind>: Error, Sendable, CustomStringConvertible {
-  /// What went wrong.
+  /// The kind of error.
   public var kind: Kind
-  /// What happened, and what to do where one can say it, in sentences without secrets.
+  /// The cause, and the remedy if there is one, in sentences without secrets.
   public var message: String
-  /// What the service said of it in the answer's body, if that is words and no page.
+  /// The service's own explanation in the response's body, if it is plain text and not a web page.
   public var detail: String?
-  /// How long to wait before the next request, if the service says so.
+  /// The time to wait before the next request, if the service says so.
   public var retryAfter: TimeSpan?
-  /// Whether anything can have changed outside.
+  /// Whether the call may have changed anything outside.
   public var effect: OutsideEffect
 
-  /// Creates an error; one of a call that only reads has no effect.
+  /// Creates an error; by default, it has no effect, as for a call that only reads.
   public init(
     _ kind: Kind, _ message: String, detail: String? = nil, retryAfter: TimeSpan? = nil, effect: OutsideEffect = .none
   ) {
@@ -28,20 +28,20 @@ public struct ServiceError<Kind: ServiceErrorKind>: Error, Sendable, CustomStrin
   public var description: String { message }
 }
 
-/// What can go wrong with a service, for code to decide by.
+/// The kinds of errors of a service, for code to switch on.
 public protocol ServiceErrorKind: Sendable {
   /// The kind as the runs see it.
   var errorKind: ErrorKind { get }
   /// The HTTP status, if there was one.
   var status: Int? { get }
-  /// How long to wait before the next request, where the service does not say so.
+  /// The time to wait before the next request, if the service doesn't say so.
   var retryAfter: TimeSpan? { get }
 }
 
 extension ServiceErrorKind {
-  /// None: no answer came, or its status is not what went wrong.
+  /// None: no response came, or its status isn't the cause.
   public var status: Int? { nil }
-  /// None: when to try again is for the runs to say.
+  /// None: the runtime decides when to retry.
   public var retryAfter: TimeSpan? { nil }
 }
 

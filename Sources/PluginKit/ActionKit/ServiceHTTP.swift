@@ -1,12 +1,13 @@
 public import HTTPClient
 
 extension PluginContext {
-  /// The HTTP client of a connection: its requests are taken down with the run, recorded, and answered from a recording
-  /// where one stands in for the service.
+  /// The HTTP client of a connection.
+  ///
+  /// Its requests are noted in the run and recorded, and a replay answers them from its recording.
   ///
   /// - Parameters:
   ///   - authorities: The file of certificates that the connection trusts beside the system's, if it names one.
-  ///   - configuration: Its observer is told after the run's own record was made.
+  ///   - configuration: Its observer is called after the run's own record was made.
   public func httpClient(
     trusting authorities: String? = nil, _ configuration: HTTPClientConfiguration = HTTPClientConfiguration()
   ) -> HTTPClient {

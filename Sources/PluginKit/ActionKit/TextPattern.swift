@@ -1,18 +1,18 @@
 import Basics
 
-/// A form that a text can have, as people, editors and the check know it.
+/// A form of texts, for people, editors and the check.
 ///
-/// The check is a function, so that a date that is none is refused and no pattern language has to be linked; the
-/// regular expression is for editors, and may accept more. The samples keep them together: `expectWellFormed` tries
+/// The check is a function, so that an impossible date is refused and no regular expression library is needed. The
+/// regular expression is for editors, and may accept more. The samples keep them consistent: `expectWellFormed` tries
 /// every sample on both.
 public struct TextPattern: Sendable {
-  /// What is wanted, as it follows "must be": `a date such as 2026-11-20`.
+  /// The words after "must be": `a date such as 2026-11-20`.
   public let wanted: String
   /// The form in the regular expressions of JSON Schema, anchored at both ends.
   public let regex: String
   /// Texts of the form.
   public let accepted: [String]
-  /// Texts that look like it and are not of the form.
+  /// Similar texts that don't have the form.
   public let refused: [String]
   /// Whether a text is of the form.
   public let matches: @Sendable (String) -> Bool
@@ -35,7 +35,7 @@ public struct TextPattern: Sendable {
     refused: ["2026-02-29", "20.11.2026", "2026-11-20T09:30:00Z", ""]
   ) { Timestamp($0 + "T00:00:00Z") != nil && $0.utf8.count == 10 }
 
-  /// An address on the web without user or fragment, up to and without the last slash.
+  /// A web address without user and fragment, and without a slash at its end.
   public static let baseURL = TextPattern(
     "an address such as https://example.org/api, without a slash, query or fragment at its end",
     regex: "^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\\s]+(/[^/?#\\s]+)*$",

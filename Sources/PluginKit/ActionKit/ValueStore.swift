@@ -1,10 +1,10 @@
 /// The named values that outlive runs, as the action of one step sees them.
 ///
-/// They are part of the program's state: what was changed survives a crash, and all runs on the same state see it. A
-/// step changes one value, once: the state remembers the change until the step ends, and an attempt after a crash is
-/// told of it instead of doing it a second time.
+/// They are part of the program's state: changes survive a crash, and all runs on the same state see them. A step
+/// changes one value, once. The state remembers the change until the step ends, so that an attempt after a crash gets
+/// the earlier outcome instead of making the change a second time.
 public protocol ValueStore: Sendable {
-  /// The names that there are, in the order of their scalars.
+  /// The existing names, sorted by Unicode scalars.
   var names: [String] { get async }
 
   /// The value of a name, or nil if there is none.
@@ -12,31 +12,31 @@ public protocol ValueStore: Sendable {
 
   /// Changes the value of a name, unless an earlier attempt of the step has done so.
   ///
-  /// - Parameter decide: What to do with the current value. It may be asked several times, because another run
-  ///   may change the value meanwhile.
+  /// - Parameter decide: Decides on the change from the current value. It may be called several times, because another
+  ///   run may change the value meanwhile.
   func change(
     _ name: String, _ decide: (_ current: Value?) throws(ActionError) -> ValueChange
   ) async throws(ActionError) -> ValueOutcome
 
-  /// What an attempt of the step made of the value, or nil if none has changed it.
+  /// The outcome of an earlier attempt of the step, or nil if no attempt has changed the value.
   func earlierChange() async throws(ActionError) -> ValueOutcome?
 }
 
-/// What is to become of a value.
+/// A change of a value.
 public enum ValueChange: Equatable, Sendable {
-  /// It stays as it is.
+  /// Leave the value unchanged.
   case keep
-  /// Store this value, whether there was one or not.
+  /// Store this value, whether or not there was one.
   case set(Value)
   /// Remove the value.
   case remove
 }
 
-/// What became of a value.
+/// The outcome of a change.
 public struct ValueOutcome: Equatable, Sendable {
   /// Whether the step changed it.
   public var isChanged: Bool
-  /// What it is now; nil if there is none.
+  /// The current value; nil if there is none.
   public var value: Value?
 
   /// Creates an outcome.

@@ -1,22 +1,21 @@
 import ActionKit
 import Glibc
 
-// What belongs to errand itself, and is out of bounds for actions under every name that leads there: errand.yaml, the
-// files of secrets and the key that opens them, the folder of the state, the locks of plugins, what errand.yaml and
-// locks name, and recipes.
+// Errand's own files, which actions can't access under any name: errand.yaml, files of secrets and their key, the state
+// folder, the plugins' locks, files that errand.yaml and locks name, and recipes.
 //
-// A thing is known by the file system's number for it, so that links, `..`, bind mounts, another spelling and another
-// connection's folder lead to the same refusal; and by its name in the folder that is to hold it, because it may not be
-// there yet. Of the folders of recipes, only names are meant that have `.yaml` or `.yml` in them, as recipes, tests and
-// what editors keep beside them have, with all that is below. No file may be made or moved that is named errand.yaml,
-// because it would count for the recipes below its folder. Locks, and what else isn't secret, may be read. The recipe
-// that is run and those that it calls are meant by themselves, wherever they lie.
+// A file is identified by its device and inode, so that links, `..`, bind mounts, another spelling and another
+// connection's folder are all refused. Because it may not exist yet, it is also identified by its name in the folder
+// that will contain it. In folders of recipes, only names that contain `.yaml` or `.yml` are refused, with everything
+// below them: recipes, tests and the files that editors keep beside them. No file named errand.yaml may be created or
+// moved, because it would apply to the recipes below its folder. Locks and other files without secrets may be read. The
+// running recipe and the recipes that it calls are refused in any folder.
 //
-// All is looked up anew for each call: it takes some dozens of calls of the system, and files come and go.
+// Everything is looked up again for each call: that takes some dozens of system calls, and files come and go.
 
-/// What actions leave alone.
+/// The files that actions can't access.
 struct Bounds {
-  /// Which file of the machine something is.
+  /// Identifies a file of the machine.
   struct Identity: Hashable {
     var device: dev_t
     var number: ino_t
@@ -41,16 +40,16 @@ struct Bounds {
 
   private let allowsRecipes: Bool
   private let isReading: Bool
-  /// The paths and what they are.
+  /// The paths and their kinds.
   private let own: [(path: String, kind: OwnFiles.Kind)]
-  /// What is there.
+  /// The existing files and folders.
   private var things: [Identity: OwnFiles.Kind] = [:]
-  /// What is to be there, as the names that follow from a folder that is.
+  /// The missing ones, as names relative to an existing folder.
   private var names: [(from: Identity, names: [String], kind: OwnFiles.Kind)] = []
-  /// The folders that hold any of it, at any depth.
+  /// The folders that contain any of them, at any depth.
   private var above: Set<Identity> = []
 
-  /// - Parameter isReading: Whether nothing is written, moved or removed.
+  /// - Parameter isReading: Whether the operation only reads.
   init(_ own: OwnFiles, allowsRecipes: Bool, isReading: Bool) {
     self.own = own.all(isReading: isReading)
     self.allowsRecipes = allowsRecipes
@@ -74,7 +73,7 @@ struct Bounds {
     }
   }
 
-  /// Notes the folders above a path, as it is written and where its links lead.
+  /// Adds the folders above a path, both of the path as written and of its real path.
   private mutating func holdersAbove(of path: String) {
     var paths = [path]
     if let real = realpath(path, nil) {
@@ -93,14 +92,14 @@ struct Bounds {
 
   // MARK: Judging
 
-  /// What a folder that is open is or lies in; nil if it is free.
+  /// The kind of an open folder, or of the own folder that contains it; nil if it isn't errand's own.
   func kind(ofOpen folder: borrowing Descriptor) -> OwnFiles.Kind? {
     guard !isEmpty, var here = Identity(folder) else { return nil }
     var found = things[here]
     var above = openat(folder.number, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     while above >= 0 {
       let folder = Descriptor(owning: above)
-      // What lies in recipes may lie in something that is more than that.
+      // A folder among recipes may also be in one of a more restrictive kind.
       if let kind = found, kind != .recipes { return kind }
       guard let next = Identity(folder), next != here else { return found }
       found = things[next] ?? found
@@ -110,29 +109,29 @@ struct Bounds {
     return found
   }
 
-  /// What the names that follow from a folder lead to, whether or not it is there; nil if it is free.
+  /// The kind of a path relative to a folder, whether or not it exists; nil if it isn't errand's own.
   func kind(of rest: ArraySlice<String>, from folder: borrowing Descriptor) -> OwnFiles.Kind? {
     guard !names.isEmpty, let here = Identity(folder) else { return nil }
     let rest = rest.map { $0.lowercased() }
     return names.first { own in
-      // A folder of recipes that is made is looked at then, but it may be one recipe.
+      // Paths in a folder of recipes are checked once the folder exists; but the path itself may be a recipe.
       own.from == here && rest.starts(with: own.names) && (own.kind != .recipes || rest.count == own.names.count)
     }?.kind
   }
 
-  /// What has a name, in a folder of recipes or not, be it there or not; nil if it is free.
+  /// The kind of a name, in a folder of recipes or not, whether or not it exists; nil if it isn't errand's own.
   func kind(ofName name: String, amongRecipes: Bool) -> OwnFiles.Kind? {
     guard !isEmpty else { return nil }
     if amongRecipes, !allowsRecipes, Self.isRecipe(name) { return .recipes }
     return !isReading && name.lowercased() == "errand.yaml" ? .configuration : nil
   }
 
-  /// What a file is, in a folder of recipes or not; nil if it is free.
+  /// The kind of an existing file, in a folder of recipes or not; nil if it isn't errand's own.
   func kind(of status: stat, named name: String, amongRecipes: Bool) -> OwnFiles.Kind? {
     if let kind = things[Identity(status)], kind != .recipes { return kind }
     if let kind = kind(ofName: name, amongRecipes: amongRecipes) { return kind }
     if status.st_mode & S_IFMT == S_IFDIR { return nil }
-    // Another name of the same file.
+    // A hard link to one of errand's own files.
     guard status.st_mode & S_IFMT == S_IFREG, status.st_nlink > 1 else { return nil }
     for (path, kind) in own where kind == .state || kind == .plugins || kind == .recipes && !allowsRecipes {
       if Self.holds(path, Identity(status), kind, depth: 4) { return kind }
@@ -140,10 +139,10 @@ struct Bounds {
     return nil
   }
 
-  /// Whether a folder holds what is out of bounds, so that it cannot be moved.
+  /// Whether a folder contains own files, so that it can't be moved.
   func isAbove(_ status: stat) -> Bool { above.contains(Identity(status)) }
 
-  /// Whether a name is that of a recipe or a test, or of what an editor keeps of one.
+  /// Whether a name is the name of a recipe, of a test, or of a file that an editor keeps beside one.
   static func isRecipe(_ name: String) -> Bool {
     let name = name.lowercased()
     return name.contains(".yaml") || name.contains(".yml")

@@ -1,6 +1,6 @@
 public import ActionKit
 
-/// A plugin whose actions work on the files of a connection, most of them on the one that their field `path` names.
+/// A plugin whose actions use a connection's files; most actions use the file that their field `path` names.
 public protocol FilePlugin: SandboxedPlugin, FootprintPlugin, RefusingPlugin
 where Service == LocalFiles, Configuration == LocalFilesConfiguration {}
 
@@ -10,7 +10,7 @@ extension FilePlugin {
     LocalFiles(configuration)
   }
 
-  /// Makes a folder of made-up files.
+  /// Creates a folder of made-up files.
   public static func startSandbox(_ options: SandboxOptions) async throws -> any RunningSandbox {
     try await FolderSandbox(options)
   }
@@ -22,7 +22,7 @@ extension FilePlugin {
     Footprint(LocalFiles(connection).resources([input["path"]], in: context))
   }
 
-  /// Why the file at `path` is refused, which an action `write` writes and any other reads.
+  /// The refusal of the file at `path`; the action `write` writes it, and any other action reads it.
   package static func fileRefusals(
     of action: String, _ input: StepInput, on connection: LocalFilesConfiguration?, in context: ActionContext
   ) -> [Refusal] {

@@ -2,16 +2,16 @@ import ActionKit
 import Glibc
 import Synchronization
 
-/// A file, a link or a folder with all that is in it, by its name in an open folder.
+/// A file, a link or a folder with its content, by its name in an open folder.
 ///
-/// Names are as the file system has them, bytes that aren't valid UTF-8 included.
+/// Names are bytes, as in the file system, even if they aren't valid UTF-8.
 struct FileTree: ~Copyable {
   private let folder: Int32
   private let name: [CChar]
 
   init(_ folder: borrowing Descriptor, _ name: String) { self.init(folder, Array(name.utf8CString)) }
 
-  /// - Parameter name: Its bytes, with a NUL.
+  /// - Parameter name: The bytes of the name, with a NUL.
   init(_ folder: borrowing Descriptor, _ name: [CChar]) { self.init(folder.number, name) }
 
   private init(_ folder: Int32, _ name: [CChar]) {
@@ -19,9 +19,9 @@ struct FileTree: ~Copyable {
     self.name = name
   }
 
-  /// The names in an open folder, each with its NUL; nil with `errno` if they cannot be read.
+  /// The names in an open folder, each with its NUL; nil with `errno` if they can't be read.
   static func entries(in folder: Int32) -> [[CChar]]? {
-    // The stream closes what it is given.
+    // The stream closes its descriptor, so it gets a copy.
     let copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard copy >= 0 else { return nil }
     guard let stream = fdopendir(copy) else {
@@ -42,7 +42,7 @@ struct FileTree: ~Copyable {
     }
   }
 
-  /// Removes it; what cannot be removed stays.
+  /// Removes it; parts that can't be removed stay.
   func remove(depth: Int = 128) {
     if unlinkat(folder, name, 0) == 0 || errno != EISDIR { return }
     if depth > 0, let inner = opened(O_RDONLY | O_DIRECTORY) {
@@ -51,14 +51,14 @@ struct FileTree: ~Copyable {
     unlinkat(folder, name, AT_REMOVEDIR)
   }
 
-  /// Copies it to another folder, with times and permissions, and onto the disk.
+  /// Copies it to another folder, with times and permissions, and syncs the copy to disk.
   ///
-  /// - Parameter path: What errors name.
+  /// - Parameter path: The path that errors name.
   func copy(to target: borrowing Descriptor, as other: String, _ path: String) throws(FileError) {
     try copy(to: target.number, as: Array(other.utf8CString), path, isFirst: true, depth: 128)
   }
 
-  /// Copies it to another folder that is thrown away, with times and permissions.
+  /// Copies it to a temporary folder, with times and permissions.
   func copy(to target: borrowing Descriptor, as other: [CChar], _ path: String) throws(FileError) {
     try copy(to: target.number, as: other, path, isFirst: false, isKept: false, depth: 128)
   }
@@ -120,14 +120,14 @@ struct FileTree: ~Copyable {
   private func fault(_ path: String) -> FileError { FileError(.move, path, .system(errno)) }
 }
 
-/// A new file with a unique name, until it has its own.
+/// A new file with a unique temporary name, until it is renamed.
 ///
-/// Its writer has it locked; what has such a name and no lock was left by a writer that was killed.
+/// Its writer holds a lock on it; a file with such a name and no lock was left by a writer that was killed.
 struct TemporaryFile: ~Copyable {
   let name: String
   let file: Descriptor
 
-  /// Makes the file; nil with `errno` if that fails.
+  /// Creates the file; nil with `errno` if that fails.
   init?(in folder: borrowing Descriptor, mode: mode_t) {
     while true {
       let name = Self.newName
@@ -137,13 +137,13 @@ struct TemporaryFile: ~Copyable {
         return nil
       }
       let file = Descriptor(owning: number)
-      // One that cleans may have come before the lock.
+      // A clean-up may have removed the file before it was locked.
       if flock(number, LOCK_EX | LOCK_NB) == 0, Self.holds(folder, number, name) {
         self.name = name
         self.file = file
         return
       }
-      // A file system without locks has no others that clean.
+      // On a file system without locks there is no clean-up.
       if errno == ENOLCK || errno == EOPNOTSUPP {
         self.name = name
         self.file = file
@@ -160,7 +160,7 @@ struct TemporaryFile: ~Copyable {
 
   static func isOne(_ name: String) -> Bool { name.hasPrefix(".errand-") && name.hasSuffix(".new") }
 
-  /// Removes what killed writers left in a folder.
+  /// Removes the temporary files of killed writers from a folder.
   static func removeLeft(in folder: borrowing Descriptor) {
     for entry in FileTree.entries(in: folder.number) ?? [] {
       let name = String(decoding: entry.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)

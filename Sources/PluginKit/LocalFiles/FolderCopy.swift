@@ -2,55 +2,55 @@ package import ActionKit
 import Glibc
 import Synchronization
 
-// A folder's files for a run that changes nothing outside: they are read as they are, and what is written goes to a copy.
+// A copy of a folder, for a run that changes nothing outside: it reads the original files, and writes go to the copy.
 //
-// The copy is made as far as it is needed. A folder in it is first a stub: an empty one, of which is noted what it stands
-// for. When a path leads into it, its files are copied, and its folders become stubs in their turn; a command that works in
-// a folder, and a folder that is moved or removed, needs all that is in it. A large file has its size and its time at
-// once, and its bytes when a step opens it. So what a step removes stays removed, and what is large and beside costs
-// nothing. Files of errand's own are never copied, but for recipes, which actions leave alone and commands may read. Where
-// the folder has nothing of a name, a made-up file of that name stands in.
+// The copy is made on demand. A folder in it is first a stub: an empty folder with a note of the original's path. When
+// a path leads into it, its files are copied, and its folders become stubs in turn. A command needs the whole content
+// of its working folder, and so does moving or removing a folder. A large file gets its size and time at once, and its
+// bytes when a step opens it. So a removed file stays removed, and large files that no step opens cost nothing.
+// Errand's own files are never copied, except recipes, which actions can't access but commands may read. If the folder
+// has no file of some name, a made-up file of that name replaces it.
 
-/// The copy of a folder, and of others that connections name, which is made as far as it is used.
+/// The copy of a folder, and of other folders that connections name, which is made on demand.
 package final class FolderCopy: FolderStandIn {
-  /// Where the copy of the folder is.
+  /// The path of the folder's copy.
   package let folder: String
   private let original: String
-  /// Where the copies of other folders are, each at its full path.
+  /// The folder of the copies of other folders, each at its full path.
   private let others: String
   private let madeUp: String
   private let own: OwnFiles
   private let content = Mutex(Content())
-  /// The folder of the copies, which may lie in the one that is copied.
+  /// The folder of the copies, which may be in the copied folder.
   private let base: Bounds.Identity?
 
   private struct Content {
-    /// The folders that were not copied yet, each with what it stands for.
+    /// The folders that aren't copied yet, each with the path of its original.
     var stubs: [Bounds.Identity: String] = [:]
-    /// The large files without their bytes, each with the path that it stands for.
+    /// The large files without their bytes, each with the path of its original.
     var hollow: [Bounds.Identity: String] = [:]
-    /// The files as they were copied.
+    /// The copied files with their original status.
     var copied: [Bounds.Identity: Copied] = [:]
-    /// The names that were looked for among the made-up files.
+    /// The names that were looked up among the made-up files.
     var looked: Set<String> = []
     var bytes = 0
   }
 
-  /// A file as it was copied.
+  /// A file and its status right after the copy.
   private struct Copied {
     var path: String
     var status: stat
   }
 
-  /// Files beyond this many bytes are copied when they are opened.
+  /// Files of more bytes are copied when they are opened.
   private static let large = 4 << 20
-  /// The most that is copied for commands.
+  /// The maximum that is copied for commands.
   private static let most = (files: 100_000, bytes: 1 << 30)
 
   /// - Parameters:
   ///   - original: The full path of the folder.
-  ///   - base: A folder that holds the copies, and is thrown away.
-  ///   - own: What is never copied, but for recipes.
+  ///   - base: A temporary folder for the copies.
+  ///   - own: Files that are never copied, except recipes.
   package init(of original: String, in base: String, besides own: OwnFiles) throws(FileError) {
     self.original = original
     folder = "\(base)/files"
@@ -65,7 +65,7 @@ package final class FolderCopy: FolderStandIn {
     if let identity = Bounds.Identity(folder) { content.withLock { $0.stubs[identity] = original } }
   }
 
-  /// Where made-up files are put that stand in for missing ones.
+  /// The folder of made-up files that replace missing ones.
   package var folderOfMadeUpFiles: String { madeUp }
 
   package func place(of path: String) -> String {
@@ -87,12 +87,12 @@ package final class FolderCopy: FolderStandIn {
     try result.get()
   }
 
-  /// Copies the files of a folder in the folder, as far as that can be done.
+  /// Copies the files of each folder on a relative path, as far as possible.
   package func fill(_ path: String) {
     try? fill(folder, path.split(separator: "/").map(String.init), isWhole: false)
   }
 
-  /// Makes the stub of another folder, if that is there.
+  /// Creates the stub of another folder, if that exists.
   private func standIn(for path: String, _ content: inout Content) throws(FileError) {
     guard try Files.kind(of: others + path) == nil, try Files.kind(of: path) == .folder else { return }
     try Files.makeFolder(others + path, mode: 0o700)
@@ -129,7 +129,7 @@ package final class FolderCopy: FolderStandIn {
     }
   }
 
-  /// Copies the files of what a stub stands for, and makes stubs of its folders.
+  /// Copies the files of a stub's original, and creates stubs of its folders.
   private func fill(
     _ stub: borrowing Descriptor, _ base: String, _ content: inout Content
   ) throws(FileError) {
@@ -179,7 +179,7 @@ package final class FolderCopy: FolderStandIn {
         throw FileError(.read, path, .tooLarge(limit: Self.most.bytes))
       }
       do throws(FileError) { try FileTree(source, entry).copy(to: target, as: entry, inner) } catch {
-        // What may not be read here may not be read there.
+        // A file that may not be read becomes an empty one without permissions.
         guard error.code == EACCES || error.code == EPERM else { throw error }
         let empty = openat(target.number, entry, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0)
         if empty >= 0 { close(empty) }
@@ -191,7 +191,7 @@ package final class FolderCopy: FolderStandIn {
     }
   }
 
-  /// Gives a large file its bytes.
+  /// Copies the bytes of a large file.
   private func fillFile(
     _ name: [CChar], in folder: borrowing Descriptor, _ content: inout Content
   ) throws(FileError) {
@@ -200,7 +200,7 @@ package final class FolderCopy: FolderStandIn {
     guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
       let path = content.hollow.removeValue(forKey: Bounds.Identity(status))
     else { return }
-    // Whatever its own mode says.
+    // Makes the file writable, even if its own mode forbids it.
     let mode = status.st_mode & 0o777
     guard fchmodat(folder.number, name, mode | 0o200, 0) == 0,
       let source = opened(AT_FDCWD, path, O_RDONLY), let file = opened(folder.number, name, O_WRONLY)
@@ -216,12 +216,12 @@ package final class FolderCopy: FolderStandIn {
     if fstat(file.number, &status) == 0 { content.copied[Bounds.Identity(status)]?.status = status }
   }
 
-  /// Puts a made-up file or folder where the folder has nothing of its name.
+  /// Copies a made-up file or folder if the original folder has none of that name.
   private func standInMadeUp(
     _ name: String, _ copy: borrowing Descriptor, _ content: inout Content
   ) throws(FileError) {
     var status = stat()
-    // Once, so that what a step removes stays removed.
+    // Only once, so that a removed file stays removed.
     guard content.looked.insert(name).inserted, lstat("\(original)/\(name)", &status) != 0,
       let source = opened(AT_FDCWD, madeUp, O_RDONLY | O_DIRECTORY)
     else { return }
@@ -239,7 +239,7 @@ package final class FolderCopy: FolderStandIn {
 
   // MARK: At the end
 
-  /// Removes what is as it was copied, and gives the paths of the files that were written, each with its bytes.
+  /// Removes the unchanged copies, and returns the paths and sizes of the files that were written.
   package func written() async -> [(path: String, bytes: Int)] {
     await onThread { [self] in
       content.withLock { content in

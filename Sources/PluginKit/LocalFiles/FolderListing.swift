@@ -3,18 +3,18 @@ import Glibc
 
 /// One file or folder of a listing.
 package struct ListedFile: Sendable {
-  /// The path beneath the folder that is listed.
+  /// The path relative to the listed folder.
   package var path: String
   package var status: LocatedFile.Status
 }
 
 extension LocatedFile {
-  /// What is in the folder, in the order of its paths' scalars, but for errand's own files.
+  /// Lists the folder, sorted by the Unicode scalars of the paths, without errand's own files.
   ///
   /// - Parameters:
-  ///   - pattern: The form of the names that are wanted, in which `*` is any text and `?` any character.
-  ///   - isRecursive: Whether folders are looked into; symbolic links never are.
-  ///   - limit: The most files that are wanted; more are an error.
+  ///   - pattern: The wanted names; `*` matches any text and `?` any character.
+  ///   - isRecursive: Whether to list folders in it, too; symbolic links are never followed.
+  ///   - limit: The maximum number of files; more are an error.
   package func list(
     matching pattern: String, isRecursive: Bool, limit: Int
   ) async throws(ActionError) -> (files: [ListedFile], unreadable: [String]) {
@@ -27,7 +27,7 @@ extension LocatedFile {
       while let below = rest.popLast() {
         let folder: OpenFolder
         do throws(ActionError) { folder = try self.folder(.list, names + below[...]) } catch {
-          // A folder of errand's own inside of the one that is listed.
+          // A folder of errand's own inside the listed one.
           guard !below.isEmpty, error.kind == .validation else { throw error }
           continue
         }
@@ -54,7 +54,7 @@ extension LocatedFile {
     }
   }
 
-  /// The names in an open folder; in names that aren't valid UTF-8 each byte beyond ASCII is shown as `\xE9`.
+  /// The names in an open folder; in names that aren't valid UTF-8, each non-ASCII byte is written as `\xE9`.
   static func names(
     in folder: borrowing Descriptor, of file: LocatedFile
   ) throws(ActionError) -> (readable: [String], unreadable: [String]) {
@@ -77,10 +77,10 @@ extension LocatedFile {
 }
 
 extension String {
-  /// Whether the name is of a form in which `*` is any text and `?` any character.
+  /// Whether the name matches a pattern; `*` matches any text and `?` any character.
   func isOfForm(_ pattern: [Character]) -> Bool {
-    // Greedy with one step back: a star that was followed in vain takes one character more. Characters are equal in any
-    // of their Unicode forms.
+    // Greedy with one step of backtracking: if the rest after a star doesn't match, the star takes one more character.
+    // Characters are equal in all their Unicode forms.
     let text = Array(self)
     var (at, wanted) = (0, 0)
     var star: (at: Int, wanted: Int)?

@@ -1,12 +1,12 @@
 public import ActionKit
 
-/// The sandbox of a plugin that works on files: a folder of made-up ones, which goes with everything that was put there.
+/// The sandbox of a plugin for files: a temporary folder of made-up files.
 ///
-/// The plugins of one run share it, so that one reads what another wrote. No file outside of it is touched.
+/// The plugins of one run share it, so that one reads the files that another wrote. No file outside of it is touched.
 public final class FolderSandbox: RunningSandbox {
   private let folder: String
 
-  /// Makes the folder, or takes the one that another plugin's sandbox has made.
+  /// Creates the folder, or uses the one that another plugin's sandbox has created.
   public init(_ options: SandboxOptions) async throws(ActionError) {
     let result: Result<String, FileError> = await onThread {
       Result { () throws(FileError) in
@@ -44,7 +44,7 @@ public final class FolderSandbox: RunningSandbox {
     _ = await onThread { [folder] in Files.removeTree(folder) }
   }
 
-  /// What is in the folder at first, for recipes and examples.
+  /// The initial files in the folder, for recipes and examples.
   private static let files: KeyValuePairs = [
     "marks.csv": """
     student,class,task,mark,born

@@ -2,22 +2,21 @@ public import ActionKit
 
 // Files inside some folders, and no way out of them.
 //
-// A connection has one folder, from which its paths start, and may name others, whose files are reached by their full
-// paths. A path is walked one component after another, each opened below the one before and none through a symbolic
-// link, so that neither `..`, which is refused as it is written, nor a link that lies there or is put there meanwhile
-// leads anywhere else. The folders themselves are opened as they are named, links included: who wrote errand.yaml may
-// point where they like.
+// A connection has one folder, the base of its relative paths. It may name others, whose files are given by full paths.
+// Each component of a path is opened relative to the previous one, and never through a symbolic link. A `..` in a path
+// is refused as well. So no link leads outside, even one that is created meanwhile. The folders themselves are opened
+// as they are named, links included: the author of errand.yaml may point anywhere.
 //
-// Every path that a recipe gives to an action goes through here, also those of services that write or send files. Their
-// connections have the folder as their only setting.
+// All paths that a recipe gives to actions go through here, including paths of files that other services write or send.
+// The connections of such services have `folder` as their only setting about files.
 //
-// Names that begin with a dot are left alone unless the connection says otherwise: repositories and keys have such
-// names. What belongs to errand itself is out of bounds under any name (`Bounds`).
+// Names that begin with a dot are refused unless the connection allows them: repositories and keys have such names.
+// Errand's own files are refused under any name (`Bounds`).
 //
-// Names are bytes to the file system. Names that aren't valid UTF-8 are listed and cannot be used; those in
-// other Unicode forms (NFC, NFD) are other names, which listings give as they are and find by a pattern in any form.
+// The file system treats names as bytes. Names that aren't valid UTF-8 are listed but can't be used. Names in another
+// Unicode form (NFC, NFD) are different names; listings return them unchanged, and patterns match any form.
 
-/// What `errand.yaml` says of a connection to files.
+/// The settings of a connection to files in `errand.yaml`.
 public struct LocalFilesConfiguration: FieldSet {
   @Field("The folder that paths start from and stay in, from that of errand.yaml on; absent means that one.", .notEmpty)
   var folder: String?
@@ -34,23 +33,23 @@ public struct LocalFilesConfiguration: FieldSet {
 public struct LocalFiles: Sendable {
   private let folder: String?
   private let others: [String]
-  /// The largest file that is read.
+  /// The maximum size of a file that is read.
   package let maxBytes: Int
   let rules: Rules
 
-  /// What holds for every path, and which settings a message may advise.
+  /// The rules for all paths, and the settings that a message may advise.
   struct Rules: Sendable {
     var allowsHidden = false
     var allowsRecipes = false
-    /// What is out of bounds in the run.
+    /// The run's own files, which are refused.
     var own = OwnFiles()
-    /// What sits between the run and what it reads.
+    /// Intercepts the run's reads.
     var interceptor: (any FileInterceptor)?
-    /// What stands in for the folders, in a run that changes nothing in them.
+    /// Replaces the folders by copies, in a run that changes nothing in them.
     var standIn: (any FolderStandIn)?
     /// Whether the connection has `others` and `hidden` beside `folder`.
     var hasOthers = false
-    /// The setting that bounds what is read, if there is one.
+    /// The setting that limits the size of files to read, if there is one.
     var limit: String?
   }
 
@@ -63,10 +62,11 @@ public struct LocalFiles: Sendable {
       allowsHidden: configuration.hidden, allowsRecipes: configuration.allowRecipes, hasOthers: true, limit: "maxBytes")
   }
 
-  /// Creates access to the files in one folder, or in that of errand.yaml, for a service whose connection has the
-  /// setting `folder`.
+  /// Creates access to the files in one folder, for a service whose connection has the setting `folder`.
   ///
-  /// - Parameter limit: The connection's setting that bounds what is read, which a message may advise to raise.
+  /// Without a folder, it is the folder of errand.yaml.
+  ///
+  /// - Parameter limit: The setting that limits the size of files to read; a message may advise to raise it.
   public init(folder: String?, limit: String? = nil) {
     self.folder = folder
     others = []
@@ -74,14 +74,14 @@ public struct LocalFiles: Sendable {
     rules = Rules(limit: limit)
   }
 
-  /// What a path of a recipe leads to, which need not be there.
+  /// The file at a recipe's path; it needn't exist.
   package func file(_ path: String, in context: ActionContext) throws(ActionError) -> LocatedFile {
     func place(_ path: String) -> String { context.standIn?.place(of: context.path(path)) ?? context.path(path) }
     let root = place(folder ?? ".").withoutDotsAtEnds
     let path = path.hasPrefix("/") ? place(path) : path
     var (start, rest) = (root, path[...])
     if path.hasPrefix("/") {
-      // Of folders inside each other the inner one, whose own links lead no further.
+      // If the folders are nested, the innermost one counts, because links inside it aren't followed.
       let roots = ([root] + others.map { place($0).withoutDotsAtEnds }).filter { path.rest(in: $0) != nil }
       guard let found = roots.max(by: { $0.utf8.count < $1.utf8.count }) else {
         throw LocalFiles.refusal(
@@ -105,7 +105,7 @@ public struct LocalFiles: Sendable {
     return LocatedFile(root: start, names: names, rules: rules)
   }
 
-  /// The names in a path from its folder on, or why it leads nowhere on any connection.
+  /// The names in a path relative to its folder; throws if the path is invalid for any connection.
   fileprivate static func names(in rest: Substring, of path: String) throws(ActionError) -> [String] {
     guard !path.isEmpty else { throw refusal("the path is empty") }
     guard !path.utf8.contains(0) else { throw refusal("'\(path.replacing("\0", with: "␀"))' isn't a path") }
@@ -122,7 +122,7 @@ public struct LocalFiles: Sendable {
 }
 
 extension String {
-  /// A folder's path without slashes and dots that say nothing, so that others can be compared with it.
+  /// A folder's path without redundant slashes and dots, to compare it with others.
   fileprivate var withoutDotsAtEnds: String {
     var parts = split(separator: "/", omittingEmptySubsequences: true)[...]
     parts.removeAll { $0 == "." }
@@ -131,19 +131,19 @@ extension String {
 }
 
 extension TextPattern {
-  /// A path from the root of the file system on.
+  /// A full path.
   fileprivate static let fullPath = TextPattern(
     "a full path such as /srv/files", regex: "^/.*$", accepted: ["/", "/srv/files"], refused: ["", "srv/files", "~/x"]
   ) { $0.hasPrefix("/") }
 }
 
 extension LocalFiles {
-  /// Which paths are refused in every state of the file system.
+  /// The refusals of paths that are certain in any state of the file system.
   ///
   /// - Parameters:
-  ///   - files: Those of the connection; nil if it is not known.
-  ///   - operation: What is done with the files, which cannot be done with the connection's folder itself.
-  ///   - isFolder: Whether they lead to folders, which are used though there are files of errand's own in them.
+  ///   - files: The connection's files; nil if the connection isn't known.
+  ///   - operation: The operation on the files, which isn't possible on the connection's folder itself.
+  ///   - isFolder: Whether the paths lead to folders; a folder may be used even if it contains errand's own files.
   package static func refusals(
     of paths: [Value?], on files: LocalFiles?, in context: ActionContext, for operation: FileError.Operation? = nil,
     isFolder: Bool = false
@@ -166,7 +166,7 @@ extension LocalFiles {
     }
   }
 
-  /// What paths of a recipe lead to: all of the folders if one is not known, or leads nowhere.
+  /// The files at a recipe's paths, as resources; all of the folders if a path isn't known, or is invalid.
   package func resources(_ paths: [Value?], in context: ActionContext) -> [Resource] {
     var found: [Resource] = []
     for path in paths {

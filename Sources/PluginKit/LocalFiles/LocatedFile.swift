@@ -2,9 +2,9 @@ package import ActionKit
 package import Glibc
 import Synchronization
 
-/// A file or folder beneath a folder that it cannot leave.
+/// A file or folder below a folder that paths can't leave.
 ///
-/// Every call walks there anew, on a thread of its own.
+/// Every call opens the path again, on a thread of its own.
 package struct LocatedFile: Sendable {
   let root: String
   let names: [String]
@@ -19,7 +19,7 @@ package struct LocatedFile: Sendable {
     self.rules = rules
   }
 
-  /// What is at a path, not through a symbolic link.
+  /// The status of a path, without following a symbolic link.
   package struct Status: Sendable {
     package enum Kind: String, CaseIterable, Sendable {
       case file, folder, link, other
@@ -29,9 +29,9 @@ package struct LocatedFile: Sendable {
     package var bytes: Int
     package var modifiedAt: Timestamp
     package var mode: mode_t
-    /// Which file of the machine it is, by any path.
+    /// Identifies the file on the machine, whatever its path.
     package var identity: String
-    /// The file system's own words.
+    /// The file system's status.
     let system: stat
 
     init(_ status: stat) {
@@ -68,7 +68,7 @@ package struct LocatedFile: Sendable {
     }
   }
 
-  /// The bytes of the file, or nil if there is none.
+  /// The bytes of the file, or nil if it doesn't exist.
   package func readIfThere(limit: Int) async throws(ActionError) -> [UInt8]? {
     do throws(ActionError) { return try await read(limit: limit) } catch  where error.kind == .notFound { return nil }
   }
@@ -82,9 +82,9 @@ package struct LocatedFile: Sendable {
     return text
   }
 
-  /// What is there, or nil.
+  /// The status, or nil if nothing is there.
   ///
-  /// - Parameter operation: What it is asked for; what may be read may still not be changed.
+  /// - Parameter operation: The purpose of the call; some files may be read but not changed.
   package func status(for operation: FileError.Operation = .inspect) async throws(ActionError) -> Status? {
     try await call { () throws(ActionError) in
       do throws(ActionError) {
@@ -97,9 +97,9 @@ package struct LocatedFile: Sendable {
     }
   }
 
-  /// What writing would change, for plans: nothing if the file holds the same already.
+  /// The changes that a write would make, for plans; none if the file already contains the bytes.
   ///
-  /// - Parameter words: Says what the file will hold.
+  /// - Parameter words: Describes the new content.
   package func changes(
     to bytes: [UInt8], limit: Int, _ words: ([UInt8]) -> String
   ) async throws(ActionError) -> [Change] {
@@ -108,10 +108,10 @@ package struct LocatedFile: Sendable {
     return [Change("the file '\(path)'", from: status.map { "\($0.bytes) bytes" }, to: words(bytes))]
   }
 
-  /// Creates or replaces the file in one step, with the folders above it; says whether anything changed.
+  /// Creates or replaces the file in one step, and creates the folders above it; returns whether anything changed.
   ///
-  /// A file that holds the same bytes is left as it is. One that is replaced keeps its permissions, and a new one has
-  /// those that the process's mask leaves. A symbolic link is neither followed nor replaced.
+  /// A file with the same bytes is left alone. A replaced file keeps its permissions; the process's mask determines the
+  /// permissions of a new one. A symbolic link is neither followed nor replaced.
   @discardableResult
   package func write(_ bytes: [UInt8], replacing: Bool = true) async throws(ActionError) -> Bool {
     try await call { () throws(ActionError) in
@@ -140,7 +140,7 @@ package struct LocatedFile: Sendable {
             throw failure(.write, errno)
           }
         } else {
-          // Fails, other than renaming, if something is there by now.
+          // Unlike renaming, this fails if something has been created there meanwhile.
           guard linkat(folder.number, temporary.name, folder.number, name, 0) == 0 else {
             throw errno == EEXIST ? isThereAlready : failure(.write, errno)
           }
@@ -155,14 +155,14 @@ package struct LocatedFile: Sendable {
     }
   }
 
-  /// Adds bytes to the end of the file, which is made if it is missing, and gives its size.
+  /// Appends bytes to the file, which is created if it is missing, and returns its size.
   ///
-  /// What can be written only in part is taken back.
+  /// If only a part can be written, the file is truncated to its old size.
   package func append(_ bytes: [UInt8]) async throws(ActionError) -> Int {
     try await call { () throws(ActionError) in
       let folder = try folder(.append, making: true)
       let file = try opened(.append, in: folder, O_WRONLY | O_APPEND | O_CREAT)
-      // Others that append wait, so that only our own bytes are taken back. Closing unlocks.
+      // Locked against others that append, so that only our own bytes are truncated. Closing unlocks.
       while flock(file.number, LOCK_EX) != 0 {
         guard errno == EINTR else { throw failure(.append, errno) }
       }
@@ -184,7 +184,7 @@ package struct LocatedFile: Sendable {
     }
   }
 
-  /// Removes the file, the link or the empty folder; says whether there was one.
+  /// Removes the file, the link or the empty folder; returns whether there was one.
   package func delete() async throws(ActionError) -> Bool {
     try await call { () throws(ActionError) in
       if let refusal = refusal(of: .remove) { throw refusal }
@@ -196,7 +196,7 @@ package struct LocatedFile: Sendable {
           let flags = status.kind == .folder ? AT_REMOVEDIR : 0
           var code = unlinkat(folder.number, name, flags) == 0 ? 0 : errno
           if code == ENOTEMPTY {
-            // What killed writers left is garbage.
+            // The temporary files of killed writers are garbage.
             try self.folder(.remove, names[...]).clean()
             code = unlinkat(folder.number, name, flags) == 0 ? 0 : errno
           }
@@ -211,9 +211,9 @@ package struct LocatedFile: Sendable {
     }
   }
 
-  /// Gives the file or folder another path, whose folders are made.
+  /// Moves the file or folder to another path, and creates the folders above it.
   ///
-  /// To another file system it is copied, with its time and permissions, and then removed.
+  /// On another file system it is copied, with its time and permissions, and then removed.
   package func move(to other: LocatedFile, replacing: Bool) async throws(ActionError) {
     try await call { () throws(ActionError) in
       if let refusal = refusal(of: .move) ?? other.refusal(of: .move) { throw refusal }
@@ -225,7 +225,8 @@ package struct LocatedFile: Sendable {
         if target.isAmongRecipes, !rules.allowsRecipes || !other.rules.allowsRecipes { throw other.ownFiles(.recipes) }
       }
       let there = try other.status(in: target, .move)
-      // The file has both names already when the program ended between giving it the new one and taking the old one.
+      // The file already has both names if the program ended after creating the new one and before removing the old
+      // one.
       if let there, there.identity == status.identity, status.kind != .folder {
         guard path == other.path || unlinkat(folder.number, name, 0) == 0 else { throw failure(.move, errno) }
       } else if let there, !replacing {
@@ -234,7 +235,7 @@ package struct LocatedFile: Sendable {
       } else if !replacing, status.kind != .folder, linkat(folder.number, name, target.number, other.name, 0) == 0 {
         guard unlinkat(folder.number, name, 0) == 0 else { throw failure(.move, errno) }
       } else {
-        // Folders, and file systems without hard links, have no way that cannot be crossed in the very moment.
+        // For folders, and on file systems without hard links, checking and renaming can't be one atomic step.
         guard replacing || errno != EEXIST || status.kind == .folder else { throw other.isThereAlready }
         if renameat(folder.number, name, target.number, other.name) != 0 {
           guard errno == EXDEV else { throw failure(.move, errno) }
@@ -246,7 +247,7 @@ package struct LocatedFile: Sendable {
     }
   }
 
-  /// Moves to another file system: the copy is whole before it has its name, and only then the original goes.
+  /// Moves to another file system: the copy is complete before it gets its name, and the original is removed last.
   private func copy(
     _ status: Status, from folder: borrowing OpenFolder, to other: LocatedFile, in target: borrowing OpenFolder,
     replacing: Bool
@@ -255,7 +256,7 @@ package struct LocatedFile: Sendable {
     let temporary = TemporaryFile.newName
     do throws(FileError) {
       try FileTree(folder.descriptor, name).copy(to: target.descriptor, as: temporary, path)
-      // Only a folder's name can be taken in this very moment.
+      // For folders, another program may take the name between check and renaming.
       let isFree = replacing || status.kind == .folder
       let code =
         isFree
@@ -268,13 +269,13 @@ package struct LocatedFile: Sendable {
       FileTree(target.descriptor, temporary).remove()
       throw error.code == EEXIST ? other.isThereAlready : self.error(error)
     }
-    // In one step, so that no half of it is left under its name.
+    // Renamed first, so that a half-removed folder is never left under its name.
     let gone = TemporaryFile.newName
     guard renameat(folder.number, name, folder.number, gone) == 0 else { throw failure(.move, errno) }
     FileTree(folder.descriptor, gone).remove()
   }
 
-  /// Whether two files hold the same bytes.
+  /// Whether two files have the same bytes.
   private func same(
     in folder: borrowing OpenFolder, as other: LocatedFile, in target: borrowing OpenFolder
   ) -> Bool {
@@ -291,16 +292,16 @@ package struct LocatedFile: Sendable {
     }
   }
 
-  /// Opens the folder, for what works in it.
+  /// Opens the folder, for a command that works in it.
   package func openedFolder() async throws(ActionError) -> FilePlace {
     try await call { () throws(ActionError) in
-      // A command may work anywhere, also among recipes.
+      // A command may work anywhere, even among recipes.
       let folder = try folder(.inspect, names[...], isBound: false)
       return FilePlace(folder.descriptor, ".", path: path)
     }
   }
 
-  /// Makes the folders above the path and opens the last one, for what writes the file over a long time.
+  /// Creates the folders above the path and opens the last one, for a long write such as a download.
   package func prepared() async throws(ActionError) -> FilePlace {
     try await call { () throws(ActionError) in
       if let refusal = refusal(of: .write) { throw refusal }
@@ -317,10 +318,10 @@ package struct LocatedFile: Sendable {
 
   // MARK: Walking
 
-  /// The last component; that of the root for the root itself.
+  /// The last component; `.` for the root itself.
   private var name: String { names.last ?? "." }
 
-  /// A folder that was reached, and what is out of bounds in it.
+  /// An open folder, and the bounds that apply in it.
   struct OpenFolder: ~Copyable {
     let descriptor: Descriptor
     let bounds: Bounds
@@ -328,10 +329,10 @@ package struct LocatedFile: Sendable {
 
     var number: Int32 { descriptor.number }
 
-    /// Removes what killed writers left, once in the life of this program.
+    /// Removes the temporary files of killed writers, once in the life of this program.
     func cleanOnce() {
       guard let identity = Bounds.Identity(descriptor) else { return }
-      // With its name, because another folder may get the number of one that was removed.
+      // The path is compared, too, because a new folder may get the inode of a removed one.
       var name = [CChar](repeating: 0, count: Int(PATH_MAX))
       let count = readlink("/proc/self/fd/\(number)", &name, name.count)
       let path = String(decoding: name.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -347,24 +348,24 @@ package struct LocatedFile: Sendable {
     private static let cleaned = Mutex<[Bounds.Identity: String]>([:])
   }
 
-  /// Opens the folder that holds the path.
+  /// Opens the folder that contains the path.
   private func folder(_ operation: FileError.Operation, making: Bool = false) throws(ActionError) -> OpenFolder {
     try folder(operation, names.dropLast(), making: making)
   }
 
-  /// Opens a folder beneath the root.
+  /// Opens a folder below the root.
   func folder(
     _ operation: FileError.Operation, _ names: ArraySlice<String>, making: Bool = false, isBound: Bool = true
   ) throws(ActionError) -> OpenFolder {
     if let standIn = rules.standIn {
-      // What is moved, removed or worked in has to be there as a whole.
+      // To be moved, removed or worked in, a folder must be copied as a whole.
       let isWhole = !isBound || operation == .move || operation == .remove
       try checked { () throws(FileError) in try standIn.fill(root, self.names, isWhole: isWhole) }
       if !self.names.starts(with: names) {
         try checked { () throws(FileError) in try standIn.fill(root, Array(names), isWhole: isWhole) }
       }
     }
-    // A folder that is made may be one that is out of bounds, so that it is looked at once it is there.
+    // A new folder may be one of errand's own, so the bounds are read after it was created.
     if making, !Files.exists(root) {
       try checked { () throws(FileError) in try Files.makeFolder(root) }
     }
@@ -377,7 +378,7 @@ package struct LocatedFile: Sendable {
     }
     if let kind = bounds.kind(of: self.names[...], from: folder) { throw ownFiles(kind) }
     for (index, name) in names.enumerated() {
-      // A folder that is named as a recipe holds nothing that is anything else.
+      // A folder that is named like a recipe is refused as a recipe.
       if Bounds.isRecipe(name) { try refuse(name, in: folder, bounds) }
       var isMade = false
       while true {
@@ -406,12 +407,12 @@ package struct LocatedFile: Sendable {
     return OpenFolder(descriptor: folder, bounds: bounds, isAmongRecipes: kind == .recipes)
   }
 
-  /// Opens the file itself, which is a regular one.
+  /// Opens the file itself, which must be a regular one.
   private func opened(
     _ operation: FileError.Operation, in folder: borrowing OpenFolder, _ flags: Int32
   ) throws(ActionError) -> Descriptor {
     if let refusal = refusal(of: operation) { throw refusal }
-    // Before the file is made, if it is to be.
+    // Checked before the file may be created.
     if let kind = folder.bounds.kind(ofName: name, amongRecipes: folder.isAmongRecipes) { throw ownFiles(kind) }
     while true {
       let number = openat(folder.number, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o666)
@@ -448,7 +449,7 @@ package struct LocatedFile: Sendable {
     return status
   }
 
-  /// What is there, errand's own files too.
+  /// The status, even of errand's own files.
   func found(in folder: borrowing OpenFolder, _ operation: FileError.Operation) throws(ActionError) -> Status? {
     var status = stat()
     if fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 { return Status(status) }
@@ -456,7 +457,7 @@ package struct LocatedFile: Sendable {
     return nil
   }
 
-  /// Refuses a folder on the way that only recipes have names as.
+  /// Refuses a folder on the path that is named like a recipe, in a folder of recipes.
   private func refuse(
     _ name: String, in folder: borrowing Descriptor, _ bounds: Bounds
   ) throws(ActionError) {
@@ -476,7 +477,7 @@ package struct LocatedFile: Sendable {
 
   // MARK: Failing
 
-  /// Does what blocks on a thread of its own.
+  /// Runs a blocking function on a thread of its own.
   func call<Outcome: Sendable>(
     _ body: @escaping @Sendable () throws(ActionError) -> Outcome
   ) async throws(ActionError) -> Outcome {
@@ -496,7 +497,7 @@ package struct LocatedFile: Sendable {
     error(FileError(operation, path, .system(code)))
   }
 
-  /// What failed has changed nothing, or only made a folder.
+  /// A failed operation has changed nothing, or has only created a folder.
   private func error(_ error: FileError) -> ActionError {
     let kind: ErrorKind =
       switch error.reason {
@@ -525,20 +526,20 @@ package struct LocatedFile: Sendable {
         + "'\(rules.hasOthers ? "others" : "folder")' in the connection, and use its full path.")
   }
 
-  /// Why an operation on a file does nothing with the connection's folder itself; nil for what is inside.
+  /// The error of a file operation on the connection's folder itself; nil for paths inside it.
   func refusal(of operation: FileError.Operation) -> ActionError? {
     guard names.isEmpty else { return nil }
     return failure(operation, operation == .remove || operation == .move ? EBUSY : EISDIR)
   }
 
-  /// Why actions leave the file alone, if it is one of errand's own, be it there or not.
+  /// The refusal if the file is one of errand's own, whether or not it exists.
   func ownFileRefusal(for operation: FileError.Operation) -> ActionError? {
     guard !names.isEmpty else { return nil }
     do throws(ActionError) {
       _ = try status(in: try folder(operation), operation)
       return nil
     } catch {
-      // What else is in the way may be gone when the step runs.
+      // Other obstacles may be gone when the step runs.
       let kinds: [OwnFiles.Kind?] = OwnFiles.Kind.allCases
       return kinds.contains { ownFiles($0).message == error.message } ? error : nil
     }
@@ -562,7 +563,7 @@ package struct LocatedFile: Sendable {
       .validation, "'\(path)' is among errand's own files (\(what)), which actions leave alone\(advice).")
   }
 
-  /// The error of a name that is not there, or is in another form.
+  /// The error of a name that doesn't exist, or exists in another Unicode form.
   private func missing(
     _ operation: FileError.Operation, _ name: String, in folder: borrowing OpenFolder
   ) -> ActionError {
@@ -573,7 +574,7 @@ package struct LocatedFile: Sendable {
     _ operation: FileError.Operation, _ name: String, in folder: borrowing Descriptor
   ) -> ActionError {
     var error = failure(operation, ENOENT)
-    // Strings are equal in Swift if they are canonically equivalent; names are other files if they are other bytes.
+    // Swift compares strings by canonical equivalence; the file system compares names by bytes.
     if !name.utf8.allSatisfy({ $0 < 0x80 }), (try? Self.names(in: folder, of: self))?.readable.contains(name) == true {
       error.message.removeLast()
       error.message +=
@@ -584,7 +585,7 @@ package struct LocatedFile: Sendable {
 }
 
 extension LocatedFile.Status {
-  /// Whether another file can be a copy of this one, on another file system.
+  /// Whether another file, on another file system, may be a copy of this one.
   fileprivate func isCopied(as other: Self) -> Bool {
     kind == .file && other.kind == .file && system.st_dev != other.system.st_dev && bytes == other.bytes
       && modifiedAt == other.modifiedAt
@@ -592,7 +593,7 @@ extension LocatedFile.Status {
 }
 
 extension FileError.Operation {
-  /// Whether nothing is written, moved or removed.
+  /// Whether the operation only reads.
   fileprivate var isReading: Bool {
     switch self {
     case .read, .list, .inspect: true

@@ -1,12 +1,12 @@
 package import ActionKit
 
-// How the characters of a file are written.
+// The encodings of text files.
 //
-// A byte order mark says it by itself; without one a file is in UTF-8 unless the step says otherwise, since nothing in it
-// tells. What does not fit is refused with its place: a table with guessed letters in its names is worse than none. The
-// rules are those of `Charset`.
+// A byte order mark tells the encoding. A file without one is UTF-8 unless the step says otherwise, because its content
+// doesn't tell. Bytes that don't match the encoding are refused with their place: a table with guessed letters in its
+// names is worse than none. `Charset` defines the rules.
 
-/// How a file that is read is written.
+/// The encoding of a file to read.
 package enum ReadEncoding: String, Choice {
   case auto
   case utf8 = "utf-8"
@@ -16,7 +16,7 @@ package enum ReadEncoding: String, Choice {
   case latin1 = "latin-1"
   case windows1252 = "windows-1252"
 
-  /// The charset that bytes are in.
+  /// The charset of some bytes.
   private func charset(of bytes: [UInt8]) -> Charset {
     switch self {
     case .auto: Charset.marked(in: bytes) ?? .utf8
@@ -29,18 +29,19 @@ package enum ReadEncoding: String, Choice {
     }
   }
 
-  /// The text of a file; `what` names it in messages.
+  /// The text of a file; `what` names the file in messages.
   package func text(of bytes: [UInt8], called what: String) throws(ActionError) -> String {
     do throws(CharsetError) { return try charset(of: bytes).text(of: bytes) } catch { throw .init(error, what) }
   }
 
-  /// The text of a file in UTF-8; of a file that is in UTF-8 these are its bytes, without another copy of a large file.
+  /// The text of a file in UTF-8; a UTF-8 file's own bytes are returned, so that a large file isn't copied.
   package func utf8(of bytes: [UInt8], called what: @autoclosure () -> String) throws(ActionError) -> [UInt8] {
     do throws(CharsetError) { return try charset(of: bytes).utf8(of: bytes) } catch { throw .init(error, what()) }
   }
 
-  /// What a command printed, without line ends at its end; what doesn't fit is U+FFFD, because the command isn't repeated
-  /// for it.
+  /// The printed output of a command, without line ends at its end.
+  ///
+  /// Invalid bytes become U+FFFD, because the command can't be repeated because of them.
   package func printedText(of bytes: [UInt8]) -> String {
     let charset = charset(of: bytes)
     guard charset.holdsASCII else {
@@ -50,7 +51,7 @@ package enum ReadEncoding: String, Choice {
     return charset.shownText(of: bytes[..<(bytes.lastIndex { $0 != ASCII.newline }.map { $0 + 1 } ?? 0)])
   }
 
-  /// The body of a message in UTF-8: as the recipe says, else as the message does by its mark or its `charset`.
+  /// The body of a message in UTF-8: the recipe determines its encoding, or else its byte order mark or its `charset`.
   package func utf8(
     ofBody bytes: [UInt8], _ type: ContentType, called what: @autoclosure () -> String
   ) throws(ActionError) -> [UInt8] {
@@ -58,9 +59,9 @@ package enum ReadEncoding: String, Choice {
     do throws(CharsetError) { return try type.utf8(of: bytes) } catch { throw .init(error, what()) }
   }
 
-  /// The body of a message in UTF-8 for a step that can't say how it is written: as the message itself says.
+  /// The body of a message in UTF-8, for a step that can't name the encoding: the message itself determines it.
   package static func utf8(
-    ofUntoldBody bytes: [UInt8], _ type: ContentType, called what: @autoclosure () -> String
+    ofUnlabelledBody bytes: [UInt8], _ type: ContentType, called what: @autoclosure () -> String
   ) throws(ActionError) -> [UInt8] {
     do throws(CharsetError) { return try type.utf8(of: bytes) } catch {
       let help = error.isMisfit ? "; the service must name its charset in 'Content-Type'" : ""
@@ -70,7 +71,7 @@ package enum ReadEncoding: String, Choice {
 }
 
 extension ActionError {
-  /// Says what a text is not, and what helps.
+  /// Creates the error of a text with another encoding than expected; the message includes the fix.
   fileprivate init(_ error: CharsetError, _ what: String) {
     let help =
       error.isMisfit
@@ -80,14 +81,14 @@ extension ActionError {
   }
 }
 
-/// How a file is written.
+/// The encoding of a file to write.
 package enum WriteEncoding: String, Choice {
   case utf8 = "utf-8"
   case utf16 = "utf-16"
   case latin1 = "latin-1"
   case windows1252 = "windows-1252"
 
-  /// A text in UTF-8 as it goes into the file.
+  /// The bytes of a UTF-8 text in the file's encoding.
   package func bytes(of text: [UInt8], hasMark: Bool) throws(ActionError) -> [UInt8] {
     if self == .utf8 { return (hasMark ? [0xEF, 0xBB, 0xBF] : []) + text }
     let text = String(decoding: text, as: UTF8.self)
@@ -97,7 +98,7 @@ package enum WriteEncoding: String, Choice {
     throw self.misfit(misfit, " on line \(line), byte \(bytes.count + 1) of the file")
   }
 
-  /// Why a text cannot be part of a file, wherever it stands in it.
+  /// The refusal of a text that can't be encoded, wherever it is in the file.
   package func refusal(of text: String) -> ActionError? {
     let charset = charset
     return text.unicodeScalars.first { !charset.holds($0) }.map { misfit($0, "") }

@@ -1,11 +1,12 @@
-/// How what others named gets the name of an action, in lowerCamelCase.
+/// Makes action names, in lowerCamelCase, from names that others chose.
 ///
-/// What isn't a letter or digit divides words, and capitals at the beginning become small. Letters of Latin scripts beyond
-/// ASCII are spelt out, as `groesse` and `eleves`, so that any keyboard writes them; those of other scripts are kept.
+/// Characters other than letters and digits separate words, and leading capitals become lowercase. Latin letters beyond
+/// ASCII are spelled in ASCII, as in `groesse` and `eleves`, so that they can be typed on any keyboard. Letters of
+/// other scripts are kept.
 package enum ActionName {
   private static let longest = 80
 
-  /// A text as a name; empty if there is no letter or digit in it.
+  /// A text as a name; empty if the text has no letter or digit.
   package static func of(_ text: String) -> String {
     let words = spelled(text.prefix(500)).split { !isPart($0) }
     var name = String.UnicodeScalarView()
@@ -26,7 +27,7 @@ package enum ActionName {
     return first.properties.numericType == nil ? text : "call\(text)"
   }
 
-  /// Whether a scalar is a letter, a digit, or a mark on one.
+  /// Whether a scalar is a letter, a digit, or a combining mark.
   private static func isPart(_ scalar: Unicode.Scalar) -> Bool {
     if scalar.isASCII { return scalar.properties.isAlphabetic || scalar.properties.numericType != nil }
     return switch scalar.properties.generalCategory {
@@ -48,11 +49,11 @@ package enum ActionName {
     return lowered
   }
 
-  /// A text whose Latin letters are those of ASCII.
+  /// A text with its Latin letters spelled in ASCII.
   package static func spelled(_ text: Substring) -> [Unicode.Scalar] {
     var spelled: [Unicode.Scalar] = []
     for scalar in text.unicodeScalars {
-      // A mark that is a character of its own belongs to the letter before it.
+      // A combining mark belongs to the letter before it.
       if let last = spelled.last, last.isASCII, scalar.properties.generalCategory == .nonspacingMark { continue }
       guard !scalar.isASCII, let letters = letters[scalar] else {
         spelled.append(scalar)
@@ -63,8 +64,8 @@ package enum ActionName {
     return spelled
   }
 
-  /// How letters of Latin-1 and Latin Extended-A are written without them (Unicode, "Latin-ASCII" of CLDR; German and
-  /// Danish letters by the rules of those languages).
+  /// The ASCII spellings of letters of Latin-1 and Latin Extended-A (Unicode, "Latin-ASCII" of CLDR; German and Danish
+  /// letters by the rules of these languages).
   private static let letters: [Unicode.Scalar: String] = {
     var letters: [Unicode.Scalar: String] = [:]
     for (letter, scalars) in [

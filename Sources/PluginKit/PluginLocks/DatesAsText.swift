@@ -1,7 +1,7 @@
-// Types in which dates and times are texts.
+// Types whose dates and times are texts.
 //
-// A date-time of a document is one of RFC 3339, with its zone, and an instant here. Some services leave out the zone. What
-// they mean can't be guessed, so a person may say that the texts are to be taken as they are.
+// A date-time in an OpenAPI document is an RFC 3339 time with a zone, and becomes an instant. Some services leave out
+// the zone. It can't be guessed, so a person may choose to read the texts unchanged.
 
 package import ActionKit
 package import Basics
@@ -11,9 +11,9 @@ extension ObjectSchema {
 }
 
 extension ObjectSchema {
-  /// Whether the field that an error names is right once dates and times are texts.
+  /// Whether an error about a field disappears if dates and times are texts.
   ///
-  /// - Parameter error: Why the value can't be taken as it is.
+  /// - Parameter error: The error of reading the value unchanged.
   package func isLoosenedByText(_ error: ValueError, in value: Value) -> Bool {
     do throws(ValueError) {
       _ = try withDatesAsText.taking(value, as: "")

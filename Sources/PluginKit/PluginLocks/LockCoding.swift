@@ -1,32 +1,32 @@
-// How a lock writes types and fields in JSON.
+// The JSON form of types and fields in a lock.
 //
-// A type is a word for what has no parts (`string`, `int`, `uint`, `double`, `bool`, `bytes`, `timestamp`, `duration`, `date`,
-// `dyn`), or a map with one member:
+// A type without parts is a word (`string`, `int`, `uint`, `double`, `bool`, `bytes`, `timestamp`, `duration`, `date`,
+// `dyn`). Any other type is a map with one member:
 //
 //     {"list": T}  {"map": T}  {"optional": T}  {"secret": T}
 //     {"choice": ["a", "b"]}  {"fields": {"name": F, …}}  {"named": "Dag"}
 //
-// `optional` is what items are that may be null. `named` is a type of the lock's `types`, where what several actions
-// have is written once. A choice is one in what is given; in what is got it is read as a string whose known values the
-// summary names, because services gain values without notice. A field F is a map with its `type` and, where they are
-// other than empty and false, `summary`, `optional`, `default`, `deprecated`, `secret` (it may be made with secrets)
-// and `limits` (`min`, `max`, `minLength`, `maxLength`, and `each` with those of items).
+// `optional` is the type of items that may be null. `named` is a type of the lock's `types`, which holds types that
+// several actions share. A choice is a choice in an input. In an output it is read as a string, and the summary lists
+// the known values, because services add values without notice. A field F is a map with its `type` and, unless they are
+// empty or false, `summary`, `optional`, `default`, `deprecated`, `secret` (it may be computed from secrets) and
+// `limits` (`min`, `max`, `minLength`, `maxLength`, and `each` with the limits of items).
 
 package import ActionKit
 package import Basics
 
-/// Writes types, and once what has a name.
+/// Writes types; a type with a name is written only once.
 package struct LockEncoder {
-  /// The names of types by how they are written.
+  /// The names of types by their JSON text.
   private var names: [String: String] = [:]
   private var taken: Set<String> = []
-  /// The types that were written by their names.
+  /// The types that were written by name.
   package private(set) var types = ValueMap()
   private static let leastShared = 200
 
   package init() {}
 
-  /// Gives a name to a type, if it has parts enough to be worth one; the first name counts.
+  /// Names a type, if it is large enough to be shared; the first name of a type is used.
   package mutating func name(_ type: FieldType, _ name: String) {
     guard case .object(let schema) = type, !name.isEmpty else { return }
     let text = JSON.shown(.object(["fields": fields(schema)]))
@@ -81,7 +81,7 @@ package struct LockEncoder {
         var each = map["each"]?.map ?? ValueMap()
         for member in Self.limits([limit])?.map?.members ?? [] { each[member.key] = member.value }
         map["each"] = .map(each)
-      // Neither an OpenAPI document nor a tool's schema makes one.
+      // Neither OpenAPI documents nor schemas of tools produce these.
       case .pattern, .notNull: continue
       }
     }
@@ -90,7 +90,7 @@ package struct LockEncoder {
 }
 
 extension String {
-  /// The name itself, or with the first number from 2 on that makes it one that isn't taken; it is taken from then on.
+  /// The name itself, or the name with the lowest number from 2 on that makes it free; it is then taken.
   package func free(among taken: inout Set<String>) -> String {
     var free = self
     var number = 1
@@ -102,12 +102,12 @@ extension String {
   }
 }
 
-/// Reads types; what isn't as `LockEncoder` writes it is an error with its place in the file.
+/// Reads types; a type in another form than `LockEncoder` writes is an error with its place in the file.
 struct LockDecoder {
-  /// The types that have names.
+  /// The named types.
   private let types: ValueMap
   private let side: SchemaReader.Side
-  /// Those under way, so that a type that holds itself is an error.
+  /// The names that are being read, so that a type that contains itself is an error.
   private var open: [String] = []
   private var known: [String: FieldType] = [:]
   private static let deepest = 64
@@ -119,7 +119,7 @@ struct LockDecoder {
     self.side = side
   }
 
-  /// The fields of a set: those that must be given first, each part by name.
+  /// The fields of a set: the required ones first, otherwise in the order of the file.
   mutating func fields(_ value: Value?, depth: Int = 0) throws(ValueError) -> ObjectSchema {
     guard let value else { return ObjectSchema(fields: []) }
     guard let map = value.map else { throw ValueError("fields are \(value.kindName) and not a map", at: value.place) }
@@ -173,7 +173,7 @@ struct LockDecoder {
     }
   }
 
-  /// The sentence that names the values of a choice, also of one in a list or map.
+  /// The sentence that lists the values of a choice, or of a choice in a list or map.
   private static func knownValues(of written: Value) -> String? {
     guard let values = written["choice"]?.list?.compactMap(\.string), !values.isEmpty else {
       return (written["list"] ?? written["map"] ?? written["optional"]).flatMap(knownValues)
@@ -199,7 +199,7 @@ struct LockDecoder {
       case .list(let element), .map(let element): element
       default: .dyn
       }
-    // Of limits of items only one level is written, which is what schemas have.
+    // A lock holds only one level of limits of items, because schemas have no more.
     if let each = value["each"], each["each"] == nil { limits += Self.limits(each, of: element).map { .each($0) } }
     return limits
   }

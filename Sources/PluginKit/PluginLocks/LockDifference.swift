@@ -1,26 +1,26 @@
-// What is different between two locks of a plugin, as far as recipes can notice: actions, effects, and the types of what
-// is given and got. Sentences don't count.
+// The differences between two locks of a plugin that affect recipes: actions, effects, and the types of inputs and
+// outputs. Sentences are ignored.
 
 package import ActionKit
 import Basics
 
-/// What a new lock has that an old one hasn't, and the other way round.
+/// The differences between an old and a new lock.
 package struct LockDifference: Sendable {
-  /// One action that isn't the same in both.
+  /// One action that differs.
   package struct Change: Sendable, Equatable {
     package enum Kind: Sendable { case added, removed, changed }
     package var action: String
     package var kind: Kind
-    /// What is different, a line each: `input.limit: int → string`.
+    /// The differences, one a line: `input.limit: int → string`.
     package var details: [String]
   }
 
-  /// By the names of the actions, sorted.
+  /// The changes, sorted by action name.
   package let changes: [Change]
-  /// What is different in what every call needs, such as where the service is and how it takes credentials, a line each.
+  /// The differences that affect every call, one a line, such as the service's address and its authentication.
   package let connection: [String]
 
-  /// - Parameter isWhole: Whether actions count that only the new one has.
+  /// - Parameter isWhole: Whether actions that only the new lock has are changes.
   package init(from old: PluginLock, to new: PluginLock, isWhole: Bool = true) throws(PluginLockError) {
     var changes: [Change] = []
     for name in Set(old.actionNames + new.actionNames).sorted(by: { $0.precedesByScalars($1) }) {
@@ -58,16 +58,16 @@ package struct LockDifference: Sendable {
       }
   }
 
-  /// An effect that allows more than it did.
+  /// An effect that is less restrictive than before.
   package struct WeakerEffect: Sendable {
     package var action: String
     package var before: Effect
     package var after: Effect
-    /// Who says so now.
+    /// The source of the new effect.
     package var source: LockedAction.EffectSource
   }
 
-  /// The actions in both locks whose effect allows more than it did, also where an action can't be read whole.
+  /// The actions in both locks whose effect is less restrictive than before, even if an action can't be fully read.
   package static func weakerEffects(from old: PluginLock, to new: PluginLock) -> [WeakerEffect] {
     func effect(_ name: String, _ lock: PluginLock) -> Effect? {
       lock.document["actions"]?[name]?["effect"]?.string.flatMap(Effect.init(written:))
@@ -81,7 +81,7 @@ package struct LockDifference: Sendable {
     }
   }
 
-  /// What is different between two actions, a line each.
+  /// The differences between two actions, one a line.
   package static func details(from old: LockedAction, to new: LockedAction) -> [String] {
     var details: [String] = []
     if old.effect != new.effect { details.append("effect: \(old.effect.written) → \(new.effect.written)") }
@@ -99,7 +99,7 @@ package struct LockDifference: Sendable {
 
   private static func words(_ timeout: TimeSpan?) -> String { (timeout ?? ActionDescriptor.standardTimeout).spelled }
 
-  /// The lines of one side, each field by its path.
+  /// The differences of the inputs or of the outputs, one a line, each with its field's path.
   private static func difference(from old: ObjectSchema, to new: ObjectSchema, of side: String) -> [String] {
     var (before, after) = (ValueMap(), ValueMap())
     old.describe(side, in: &before)
@@ -108,7 +108,7 @@ package struct LockDifference: Sendable {
     for member in before.members {
       guard let path = member.name, let word = member.value.string else { continue }
       guard let other = after[path]?.string else {
-        // Of what is gone as a whole, the parts aren't told as well.
+        // If a whole field is gone, its parts aren't listed.
         if !hasParent(of: path, lines.map(\.path)) { lines.append((path, "- \(path) (\(word))")) }
         continue
       }
@@ -131,8 +131,9 @@ package struct LockDifference: Sendable {
 }
 
 extension Effect {
-  /// Whether Errand does more without asking than with the other: sends it for a plan, repeats it, or takes it for
-  /// something that changes less.
+  /// Whether Errand does more without asking than with the other effect.
+  ///
+  /// With a weaker effect, it may run the action for a plan, repeat it, or assume that it changes less.
   func isWeaker(than other: Effect) -> Bool { rank < other.rank || repeats(more: other) }
 
   private var rank: Int {
@@ -145,7 +146,7 @@ extension Effect {
     }
   }
 
-  /// Whether it is repeated where the other isn't.
+  /// Whether the action is repeated when it wouldn't be with the other effect.
   private func repeats(more other: Effect) -> Bool {
     switch (self, other) {
     case (.write, _), (_, .pure), (_, .read): false
@@ -164,7 +165,7 @@ extension Effect {
 }
 
 extension Value {
-  /// A call without what a server says of its effect, which counts only where it became the effect.
+  /// A call without the server's hints about its effect, which matter only if they became the effect.
   fileprivate var withoutHints: Value {
     guard var map else { return self }
     map["hints"] = nil
@@ -173,7 +174,7 @@ extension Value {
 }
 
 extension ObjectSchema {
-  /// Each field's type and whether it must be given, by its path; what is too much is left out.
+  /// Adds each field's type, and whether it is required, by path; stops at 20,000 fields.
   fileprivate func describe(_ path: String, in map: inout ValueMap) {
     for field in fields.sorted(by: { $0.name.precedesByScalars($1.name) }) {
       guard map.count < 20_000 else { return }

@@ -2,7 +2,7 @@ package import ActionKit
 import Basics
 import Synchronization
 
-/// The locks of a project, in the folder `plugins` beside errand.yaml, each read when it is first asked for.
+/// The locks of a project, in the folder `plugins` beside errand.yaml; each is read at its first use.
 package final class LockFolder: PluginFinder {
   private enum Known: Sendable {
     case plugin(LockedPlugin)
@@ -13,15 +13,15 @@ package final class LockFolder: PluginFinder {
   private let kinds: [any LockKind.Type]
   private let known = Mutex<[String: Known]>([:])
   private let listed = Mutex<Listed?>(nil)
-  /// Locks that count more than what is on disk; nil for one that counts as gone.
+  /// Locks that override the files on disk; nil hides a file.
   private let others: [String: PluginLock?]
 
   private static let ending = ".lock.json"
 
   /// - Parameters:
-  ///   - folder: That of errand.yaml.
-  ///   - kinds: What can do the actions of locks.
-  ///   - others: Locks by name that count more than what is on disk; nil for one that counts as gone.
+  ///   - folder: The folder of errand.yaml.
+  ///   - kinds: The kinds of locks whose actions can run.
+  ///   - others: Locks by name that override the files on disk; nil hides a file.
   package init(_ folder: String, kinds: [any LockKind.Type], with others: [String: PluginLock?] = [:]) {
     self.folder = folder
     self.kinds = kinds
@@ -62,7 +62,7 @@ package final class LockFolder: PluginFinder {
     return PluginDescriptor(plugin)
   }
 
-  /// The lock of a plugin; nil if there is none that can be used.
+  /// The lock of a plugin; nil if there is no usable one.
   package func lock(_ name: String) -> PluginLock? {
     if case .plugin(let plugin)? = read(name) { plugin.lock } else { nil }
   }
@@ -75,7 +75,7 @@ package final class LockFolder: PluginFinder {
   package var sources: [Value] {
     names.compactMap { name in
       guard var source = (lock(name) ?? recoverable(name))?.source.map else { return nil }
-      // What is no action has no file, and may be long.
+      // The parts that aren't actions name no files, and may be long.
       source["leftOut"] = nil
       return .map(source)
     }
@@ -84,12 +84,12 @@ package final class LockFolder: PluginFinder {
   /// The folder of the locks.
   package static func place(in folder: String) -> String { "\(folder)/plugins" }
 
-  /// The lock of a plugin that can't be used, if it can be made anew from what it says of its source.
+  /// The unusable lock of a plugin, if it can be created again from its source.
   package func recovered(_ name: String) -> PluginLock? { fault(of: name) == nil ? nil : recoverable(name) }
 
-  /// Whether another user may change a lock, which may name a program that would be started.
+  /// Whether another user may change a lock, which may name a program to start.
   ///
-  /// The folder of `plugins/` counts, too, because that may be put into it.
+  /// The folder that contains `plugins/` counts, too, because `plugins/` could be replaced in it.
   private func holder(of name: String) -> ForeignHold? {
     ForeignHold.of(LockFolder.path(of: name, in: folder), folders: 2)
   }
@@ -103,7 +103,7 @@ package final class LockFolder: PluginFinder {
     return lock
   }
 
-  /// Why the plugin of that name can't be used, with all of it read; nil if it can.
+  /// Reads the whole plugin of that name, and returns the reason why it can't be used; nil if it can.
   package func examined(_ name: String) -> String? {
     guard let lock = lock(name) else { return fault(of: name) }
     do throws(PluginLockError) {
@@ -134,10 +134,10 @@ package final class LockFolder: PluginFinder {
     let lock: PluginLock
     do throws(PluginLockError) {
       lock = try PluginLock(reading: bytes, of: file)
-      // Once: most of what a check takes is this.
+      // Verified once, because this takes most of the time of a check.
       try lock.verify()
     } catch {
-      // Without libcrypto nothing is wrong with the lock.
+      // If libcrypto is missing, the lock isn't at fault.
       if SHA256.digest(of: []) == nil { throw error }
       let fix =
         recoverable(name) == nil

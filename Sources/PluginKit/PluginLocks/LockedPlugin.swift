@@ -1,31 +1,31 @@
-// A plugin from its lock, for all that reads plugins: nothing there knows that it isn't part of the program.
+// A plugin from its lock; the code that uses plugins treats it like a part of the program.
 
 package import ActionKit
 package import Basics
 
-/// What does the actions of one kind of locks, such as those from OpenAPI documents.
+/// Implements the actions of one kind of locks, such as locks from OpenAPI documents.
 package protocol LockKind: Sendable {
   /// The kind's name in locks.
   static var name: String { get }
-  /// What `errand.yaml` says of a connection.
+  /// The settings of a connection in `errand.yaml`.
   static func configuration(of lock: PluginLock) -> ObjectSchema
-  /// What its actions reach outside.
+  /// The reach of its actions outside.
   static var reach: PluginReach { get }
-  /// What an action does, on the service that `connect` gives.
+  /// The functions of an action, on the service that `connect` returns.
   static func calls(of action: LockedAction, in lock: PluginLock) -> ActionDescriptor.Calls
-  /// An input of an action as a recipe writes it.
+  /// Creates a client to run the actions on.
   static func connect(
     _ lock: PluginLock, _ configuration: Value, in context: PluginContext
   ) async throws -> any Sendable
-  /// What an action touches on a connection of these settings, as far as its input is known.
+  /// The resources that an action touches on a connection with these settings, as far as its input is known.
   static func footprint(
     of action: LockedAction, in lock: PluginLock, _ input: Value, settings: Value, in context: ActionContext
   ) -> Footprint
-  /// How what is there now differs from the lock, a line for each; nil where a test can't ask.
+  /// The differences between the source and the lock, one a line; nil if a test can't ask the source.
   static func drift(
     of lock: PluginLock, settings: Value, in context: PluginContext
   ) async throws(PluginLockError) -> [String]?
-  /// What an action refuses for certain on a connection of these settings, if they are known.
+  /// The values that an action is certain to refuse on a connection with these settings, if they are known.
   static func refusals(
     of action: LockedAction, in lock: PluginLock, _ input: StepInput, settings: Value?, in context: ActionContext
   ) -> [Refusal]
@@ -67,7 +67,7 @@ package struct LockedPlugin: PluginSource {
       timeout: action.timeout, calls: kind.calls(of: action, in: lock))
   }
 
-  /// What can't be read isn't there; `LockFolder.fault` says why.
+  /// An action that can't be read counts as missing; `LockFolder.fault` gives the reason.
   private func locked(_ name: String) -> LockedAction? { try? lock.action(name) }
 
   package func footprint(of action: String, _ input: Value, settings: Value, in context: ActionContext) -> Footprint {

@@ -1,20 +1,20 @@
-// What a service that is described by data answers, made to fit its description.
+// Adapts a response to its description, for a service that is described by data.
 //
-// A description that others wrote is seldom whole, and services gain fields without notice. So a field that isn't
-// declared is left out, null is an absent field or member of a map, and a number is taken for the other kind where
-// nothing is lost. What remains is an error that names the place: an expression was checked against a type that the
-// value doesn't have.
+// A description that others wrote is seldom complete, and services add fields without notice. So undeclared fields are
+// left out, a null counts as an absent field or map member, and a number is converted to the declared kind if nothing
+// is lost. Any other mismatch is an error that names the place, because an expression was checked against a type that
+// the value doesn't have.
 //
-// A field that must be there and is null is left out, too: services are loose about null, Jupyter's with the content of
-// what it has just stored, and most recipes never ask. One that does ask fails there.
+// A required field that is null is left out, too. Services are careless about null, as Jupyter is with the content of a
+// file that it has just stored, and most recipes never read the field. An expression that reads it fails there.
 
 package import ActionKit
 package import Basics
 
 extension FieldType {
-  /// A value from outside as one of this type.
+  /// Converts a value from outside to this type.
   ///
-  /// - Parameter path: What messages call the value.
+  /// - Parameter path: The name of the value in messages.
   package func taking(_ value: Value, as path: String) throws(ValueError) -> Value {
     switch (self, value.content) {
     case (.dyn, _): return value
@@ -40,7 +40,8 @@ extension FieldType {
       let restored = restored(value)
       if holds(restored) { return restored }
     }
-    // Of a long or secret text not more than its kind is said. A number is wrong by what it is where one is wanted.
+    // For a long or secret text, only the kind is shown. If a number is expected, a wrong number is shown, because its
+    // value is the fault.
     let isShown: Bool =
       switch (self, value.content) {
       case (.string, _): false
@@ -55,7 +56,7 @@ extension FieldType {
 }
 
 extension ObjectSchema {
-  /// A value from outside as one of this set: fields that aren't declared are left out.
+  /// Converts a value from outside to this set; undeclared fields are left out.
   package func taking(_ value: Value, as path: String) throws(ValueError) -> Value {
     guard let map = value.map else {
       throw ValueError("'\(path)' must be a map of fields, but found \(value.kindName)", at: value.place)
@@ -75,6 +76,6 @@ extension ObjectSchema {
 }
 
 extension FieldType {
-  /// Whether it is anything, null included.
+  /// Whether the type allows anything, null included.
   package var isDynamic: Bool { if case .dyn = self { true } else { false } }
 }

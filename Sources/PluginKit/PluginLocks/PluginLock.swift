@@ -1,9 +1,8 @@
 // The lock of a plugin: `plugins/NAME.lock.json` beside errand.yaml.
 //
-// It holds all that is known of a plugin that isn't part of the program: where its actions come from, and of each its
-// name, what it takes and gives, its effect, and how it is called. Recipes are checked against it without asking the
-// service, and what runs is what was checked. `errand plugin add` and `update` write it; it belongs in version control
-// beside the recipes.
+// It describes a plugin that isn't part of the program: the source of its actions and, for each action, its name,
+// input, output and effect, and how to call it. Recipes are checked against it without asking the service, and exactly
+// the checked actions run. `errand plugin add` and `update` write it; it belongs in version control beside the recipes.
 //
 //     {
 //       "actions": {
@@ -27,24 +26,25 @@
 //       "types": {"Dag": {"fields": {…}}}
 //     }
 //
-// The file is JSON with sorted keys, two blanks a level, and a newline at its end, so that equal locks are equal files.
+// The file is JSON with sorted keys, indented by two spaces, with a newline at its end, so that equal locks are equal
+// files.
 
 package import ActionKit
 package import Basics
 import Synchronization
 
-/// A plugin's lock, as it was read or is to be written.
+/// A plugin's lock, as read from a file or to be written.
 package final class PluginLock: Sendable {
   /// The file's whole content.
   package let document: Value
-  /// What messages call the file.
+  /// The file's name in messages.
   package let file: String
-  /// What reads the types of each side, those that have names when they are first asked for.
+  /// The decoders of inputs and outputs; they read a named type at its first use.
   private let decoders: Mutex<(given: LockDecoder, got: LockDecoder)>
 
-  /// The version of the form.
+  /// The version of the format.
   package static let version = 1
-  /// The largest file that is read.
+  /// The maximum size of a file that is read.
   package static let mostBytes = 32 << 20
 
   private init(_ document: Value, of file: String) {
@@ -54,7 +54,7 @@ package final class PluginLock: Sendable {
     decoders = Mutex((LockDecoder(types: types, for: .given), LockDecoder(types: types, for: .got)))
   }
 
-  /// Takes what is in a file; nothing but its outline is checked yet.
+  /// Reads a file; checks only its outline.
   package convenience init(reading bytes: [UInt8], of file: String) throws(PluginLockError) {
     let document: Value
     do throws(JSONError) {
@@ -75,8 +75,7 @@ package final class PluginLock: Sendable {
     }
   }
 
-  /// Takes a lock that can't be used for what it says of its source, from which it can be made anew; nil if it says
-  /// nothing.
+  /// Reads an unusable lock for its source, so that it can be created again; nil if it names no source.
   package convenience init?(recovering bytes: [UInt8], named name: String, of file: String) {
     guard var map = (try? JSON.parse(bytes))?.map, map["source"]?.map?.isEmpty == false else { return nil }
     map["name"] = .string(name)
@@ -95,7 +94,7 @@ package final class PluginLock: Sendable {
       "summary": .string(summary), "source": .map(source), "connection": .map(connection), "types": .map(types),
       "actions": .map(map),
     ])
-    // What is written is what is read again, so that nothing is used that a file couldn't hold.
+    // The written bytes are read again, so that the lock in use is never one that a file can't hold.
     let bytes: [UInt8]
     do throws(JSONError) { bytes = try JSON.write(document) } catch {
       throw PluginLockError("\(file) can't be written: \(error.message)")
@@ -106,24 +105,25 @@ package final class PluginLock: Sendable {
   package var name: String { document["name"]?.string ?? "" }
   package var kind: String { document["kind"]?.string ?? "" }
   package var summary: String { document["summary"]?.string ?? "" }
-  /// What `errand plugin update` reads again.
+  /// The source that `errand plugin update` reads again.
   package var source: Value { document["source"] ?? .map(ValueMap()) }
-  /// What of the source is no action, or couldn't be read: operations, as `GET /path`, tools and parts, each with the
-  /// reason.
+  /// The parts of the source that gave no action, or couldn't be read, each with the reason.
+  ///
+  /// They are operations, as `GET /path`, tools and other parts.
   package var leftOut: [(part: String, reason: String)] {
     (source["leftOut"]?.list ?? []).compactMap { entry in
       guard let part = entry["part"]?.string, let reason = entry["reason"]?.string else { return nil }
       return (part, reason)
     }
   }
-  /// What every call needs.
+  /// The data that every call needs.
   package var connection: Value { document["connection"] ?? .map(ValueMap()) }
   /// The names of the actions, sorted.
   package var actionNames: [String] {
     (document["actions"]?.map?.members ?? []).compactMap(\.name).sorted { $0.precedesByScalars($1) }
   }
 
-  /// The action of that name, read; nil if there is none.
+  /// Reads the action of that name; nil if there is none.
   package func action(_ name: String) throws(PluginLockError) -> LockedAction? {
     guard let entry = document["actions"]?[name] else { return nil }
     do throws(ValueError) {
@@ -174,32 +174,32 @@ package struct LockedAction: Sendable {
   package var name: String
   package var summary: String
   package var effect: Effect
-  /// Who says so.
+  /// The source of the effect.
   package var effectSource: EffectSource
   package var input: ObjectSchema
   package var output: ObjectSchema
-  /// What is recorded before a write that can be looked up.
+  /// The fields of the baseline of a write that can be looked up.
   package var baseline: ObjectSchema?
-  /// Whether the service does nothing twice for the same idempotency key.
+  /// Whether the service ignores repeated requests with the same idempotency key.
   package var acceptsKey: Bool
-  /// How long all attempts together may take, if not as long as usual.
+  /// The time limit for all attempts together, if it isn't the usual one.
   package var timeout: TimeSpan?
   /// How it is called, as the lock's kind writes it.
   package var call: Value
 
-  /// Who says what effect an action has.
+  /// The source of an action's effect.
   package enum EffectSource: String, Sendable {
     /// The HTTP method.
     case method
     /// The OpenAPI document, by `x-errand-effect`.
     case document
-    /// The tool's hints, which were to be trusted.
+    /// The tool's hints, which a person decided to trust.
     case hint
     /// The program that has the tool, by `errand/effect`.
     case program
     /// The person who added the plugin.
     case person
-    /// Nothing does, so that it is the worst.
+    /// Nothing, so the effect is the most restrictive one.
     case standard = "default"
   }
 
@@ -232,7 +232,7 @@ package struct LockedAction: Sendable {
       call: entry["call"] ?? .map(ValueMap()))
   }
 
-  /// The action as a lock has it.
+  /// The action's entry in a lock.
   package func entry(_ encoder: inout LockEncoder) -> ValueMap {
     var map = ValueMap()
     if !summary.isEmpty { map["summary"] = .string(summary) }
@@ -259,7 +259,7 @@ extension Effect {
     }
   }
 
-  /// Reads an effect as `written` has it.
+  /// Reads an effect in the form of `written`.
   package init?(written text: String) {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
     switch (parts[0], parts.count > 1 ? parts[1] : nil) {
@@ -283,7 +283,7 @@ extension Effect {
   }
 }
 
-/// Why a lock can't be read, used or written: a sentence without full stop that names the file and the fix.
+/// The error of a lock that can't be read, used or written: a sentence without full stop with the file and the fix.
 package struct PluginLockError: Error, Sendable, CustomStringConvertible {
   package let message: String
   package init(_ message: String) { self.message = message }
@@ -291,7 +291,7 @@ package struct PluginLockError: Error, Sendable, CustomStringConvertible {
 }
 
 extension [String: Effect] {
-  /// Gives effects that count before those that are there, and takes back what is nil.
+  /// Adds effects, which replace earlier ones; nil removes an effect.
   package mutating func give(_ given: [String: Effect?]) throws(PluginLockError) {
     for (name, effect) in given {
       if effect == nil, self[name] == nil {
@@ -303,7 +303,7 @@ extension [String: Effect] {
 }
 
 extension ValueMap {
-  /// Writes into a lock's `source` what `PluginLock.leftOut` reads.
+  /// Writes the parts that `PluginLock.leftOut` reads into a lock's `source`.
   package mutating func setLeftOut(_ parts: [(part: String, reason: String)]) {
     if parts.isEmpty { return }
     self["leftOut"] = .list(parts.map { .object(["part": .string($0.part), "reason": .string($0.reason)]) })

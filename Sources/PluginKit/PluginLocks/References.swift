@@ -1,11 +1,11 @@
-// References of a document that others wrote: `{"$ref": "#/components/schemas/Pet"}` (OpenAPI 3.1, "Reference Object").
+// References in a document that others wrote: `{"$ref": "#/components/schemas/Pet"}` (OpenAPI 3.1, "Reference Object").
 //
-// A reference leads to a place in the document, over so many steps. It may lead through a place that is a reference
-// itself: where `paths` is one, `#/paths/~1pets` still names a path.
+// A reference leads to a place in the document, in a limited number of steps. Its path may contain another reference:
+// if `paths` is one, `#/paths/~1pets` still names a path.
 
 package import Basics
 
-/// What references of a document lead to.
+/// Resolves references in a document.
 package struct References: Sendable {
   /// The whole document.
   package let root: Value
@@ -13,13 +13,13 @@ package struct References: Sendable {
 
   package init(_ root: Value) { self.root = root }
 
-  /// What a value refers to, or the value itself; nil if it refers to nothing that is there.
+  /// The target of a value that is a reference, or else the value itself; nil if the target doesn't exist.
   package func resolved(_ value: Value) -> Value? {
     var left = Self.mostSteps
     return followed(value, &left)
   }
 
-  /// What a reference leads to; nil if that isn't there.
+  /// The target of a reference; nil if it doesn't exist.
   package func target(of reference: String) -> Value? {
     var left = Self.mostSteps
     return target(of: reference, &left)
@@ -38,7 +38,7 @@ package struct References: Sendable {
     var value = root
     for part in pointer.split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
       let name = String(part).ofPointerPart
-      // What is there counts before what it refers to.
+      // A member beside `$ref` has priority over one of the target.
       guard let next = Self.part(name, of: value) ?? followed(value, &left).flatMap({ Self.part(name, of: $0) })
       else { return nil }
       value = next
@@ -48,7 +48,7 @@ package struct References: Sendable {
 
   private static func part(_ name: String, of value: Value) -> Value? {
     switch value.content {
-    // The name of a status is a number in YAML.
+    // In YAML, the name of a status is a number.
     case .map(let map): map[name] ?? Int(name).flatMap { map[.int($0)] }
     case .list(let items): Int(name).flatMap { items.indices.contains($0) ? items[$0] : nil }
     default: nil
@@ -57,8 +57,9 @@ package struct References: Sendable {
 }
 
 extension Value {
-  /// The same with each reference of a schema that has others of its words beside it as one part of `allOf`: there, in
-  /// OpenAPI 3.1 and in JSON Schema since 2019-09, both count.
+  /// The value with references moved into `allOf` if the same schema has other keywords.
+  ///
+  /// In OpenAPI 3.1, and in JSON Schema since 2019-09, both the reference and the keywords beside it apply.
   package var withWordsBesideReferences: Value {
     switch content {
     case .list(let items): return Value(.list(items.map(\.withWordsBesideReferences)), at: place)

@@ -1,23 +1,23 @@
-// Examples of inputs, made of what must be given, so that a page shows at once what a step has to write. A value keeps to
-// the limits of its field, and so checks.
+// Examples of inputs with only the required fields, so that a page shows at once what a step must contain. The values
+// are within the limits of their fields, so an example passes the check.
 
 import ActionKit
 import Basics
 
 extension ObjectSchema {
-  /// An input with what must be given.
+  /// An input with the required fields.
   var sample: Example {
     Example("What must be given", members.map { "\($0.name): \($0.sample)" }.joined(separator: "\n"))
   }
 
-  /// The fields that must be given, in YAML's flow style.
+  /// The required fields, in YAML's flow style.
   fileprivate var members: [(name: String, sample: String)] {
     fields.filter(\.isRequired).map { ($0.name.plainOrQuoted, $0.type.sample($0.limits)) }
   }
 }
 
 extension FieldType {
-  /// Longer samples show nothing more.
+  /// The maximum length of samples.
   private static let longest = 1000
   private static let mostItems = 20
 
@@ -71,7 +71,7 @@ extension [Limit] {
 }
 
 extension String {
-  /// The text as YAML takes it for this text.
+  /// The text as a YAML scalar: plain if possible, or else quoted.
   fileprivate var plainOrQuoted: String {
     let words = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
     let isPlain =

@@ -1,72 +1,72 @@
-// JSON Schema as types of fields, in the dialects of OpenAPI 2.0, 3.0 and 3.1 and of the tools of MCP servers.
+// Converts JSON Schema to field types, in the dialects of OpenAPI 2.0, 3.0 and 3.1 and of MCP servers' tools.
 //
-// What has a type of ours gets it: objects with their properties, lists, maps, choices, instants, dates, octets. What may
-// be null is optional. `allOf` is one object with the properties of all; of `anyOf` and `oneOf` the alternatives that are
-// not null must come to one type. All else is `dyn`: unions, schemas without a type, what holds itself, what refers to
-// another document, and what is so large that no one could want it written out. So is an object whose alternatives
-// (`anyOf`, `oneOf`, `then`, `dependentSchemas`) have properties that it doesn't have itself: no fields of ours would hold
-// them all.
+// These schemas have a field type: objects with their properties, lists, maps, choices, instants, dates, octets. A
+// schema that allows null is optional. `allOf` becomes one object with the properties of all parts. The alternatives of
+// `anyOf` and `oneOf`, except null, must have one common type. Everything else is `dyn`: other unions, schemas without
+// a type, the inner use of a schema that contains itself, references to other documents, and schemas too large to be
+// written out. An object is `dyn`, too, if its alternatives (`anyOf`, `oneOf`, `then`, `dependentSchemas`) have
+// properties that it lacks itself, because no set of fields could hold them all.
 //
-// What isn't a schema, or says a type that doesn't exist, is anything as well, and is told with its place.
+// An invalid schema, or one with an unknown type, is `dyn`, too, and is reported with its place.
 //
-// What a reference leads to is read once, wherever it is met, after all that it refers to. Types that refer to each other
-// are read twice: in short, with nothing in the place of each other, and in full, with the short ones there. So a folder
-// has its files with their fields, and a file its folder.
+// The target of a reference is read once, after the targets of its own references. Types that refer to each other are
+// read twice: first a short form, with `dyn` for each reference between them, then the full form, with the short forms
+// for these references. So a folder has its files with their fields, and a file its folder.
 //
-// A schema is read for one side. What is given has limits, may hold no field that is read-only and none that is unknown;
-// where the schema allows unknown ones beside its properties, it is anything. What must be given and has no property is a
-// field that is anything. What is got has no limits, because it isn't ours to refuse, and of its fields those are there
-// that must be.
+// A schema is read for inputs or for outputs. An input has limits, and has neither read-only nor unknown fields; if the
+// schema allows unknown members beside its properties, the input is `dyn`. A required member without a property becomes
+// a field of type `dyn`. An output has no limits, because we can't refuse a response, and only its required fields are
+// certain to be present.
 //
-// Nothing of a document is trusted: references are followed in bounds, and every text becomes one line.
+// Nothing in a document is trusted: the number of references to follow is limited, and every text is put on one line.
 
 package import ActionKit
 package import Basics
 
 /// Reads the schemas of one document.
 package struct SchemaReader {
-  /// Who has a value of the type.
+  /// The direction of a type's values.
   package enum Side: Sendable {
-    /// Recipes give it.
+    /// Recipes give them.
     case given
-    /// The service gives it.
+    /// The service returns them.
     case got
   }
 
   private let references: References
   private let side: Side
-  /// How many fields and types one part has so far.
+  /// The number of fields and types in the current part so far.
   private var size = 0
-  /// How deep the part goes so far.
+  /// The depth of the current part so far.
   private var height = 0
-  /// What a reference leads to.
+  /// The type of a reference's target.
   private struct Known {
     var type: FieldType
     var isNullable: Bool
     var size: Int
     var height: Int
   }
-  /// The types of references, so that what many actions share is read once.
+  /// The types by reference, so that types that many actions share are read once.
   private var known: [String: Known] = [:]
-  /// What stands for the types that refer to each other, while one of them is read; nil for anything.
+  /// The provisional types of references that refer to each other, while one of them is read; nil means `dyn`.
   private var circle: [String: Known?] = [:]
-  /// How many circles are being read inside of each other.
+  /// The depth of nested calls of `readLinks`.
   private var nesting = 0
-  /// The objects that have a name in the document, in the order in which they were met.
+  /// The objects with names in the document, in order of first appearance.
   package private(set) var named: [(name: String, type: FieldType)] = []
-  /// The references that lead to nothing in the document, each once.
+  /// The references whose targets don't exist in the document, each once.
   package private(set) var missing: [String] = []
 
-  /// A schema that was read as anything because it can't be read.
+  /// A schema that was read as `dyn` because it is invalid.
   package struct Unread: Hashable, Sendable {
-    /// The reference by which it was met first; nil if it is part of the schema that was asked for.
+    /// The reference that first led to it; nil if it is part of the requested schema.
     package var reference: String?
-    /// The names of the fields that lead to it, with dots.
+    /// The path of field names to it, with dots.
     package var path: String
     package var reason: String
   }
   private var unread: [Unread] = []
-  /// Where the schema is that is being read.
+  /// The place of the schema that is being read.
   private var place: (reference: String?, fields: [String]) = (nil, [])
 
   private static let largest = 4000
@@ -75,13 +75,13 @@ package struct SchemaReader {
   private static let mostMissing = 100
   private static let types: Set = ["string", "number", "integer", "boolean", "array", "object", "null", "file"]
 
-  /// - Parameter document: What references of the schemas start from.
+  /// - Parameter document: The document that the schemas' references lead into.
   package init(_ document: Value, for side: Side) {
     references = References(document)
     self.side = side
   }
 
-  /// A field, as one part of an action: what came before doesn't count for its size.
+  /// Reads a schema as a field of an action; earlier fields don't count towards its size.
   package mutating func field(
     _ name: String, _ schema: Value, summary: String? = nil, isRequired: Bool
   ) -> FieldSchema {
@@ -90,13 +90,13 @@ package struct SchemaReader {
     return field(name, schema, summary: summary, isRequired: isRequired, depth: 0)
   }
 
-  /// The type of a schema, as one part of an action.
+  /// Reads a schema as a type of an action.
   package mutating func type(of schema: Value) -> FieldType {
     size = 0
     return type(schema, depth: 0).type
   }
 
-  /// The fields of a schema that is an object; nil if it isn't one with known fields.
+  /// Reads the fields of an object's schema; nil if it isn't an object with known fields.
   package mutating func fields(_ schema: Value) -> [FieldSchema]? {
     size = 0
     readLinks(of: schema)
@@ -104,7 +104,7 @@ package struct SchemaReader {
     return object.fields
   }
 
-  /// The schemas that couldn't be read since this was asked last.
+  /// Returns the schemas that couldn't be read since the last call.
   package mutating func takeUnread() -> [Unread] {
     defer { unread = [] }
     return unread
@@ -116,10 +116,10 @@ package struct SchemaReader {
     if unread.count < Self.mostMissing, !unread.contains(found) { unread.append(found) }
   }
 
-  /// Notes what of a schema can't be read.
+  /// Notes the invalid parts of a schema.
   private mutating func noteUnread(_ schema: Value) {
     guard let map = schema.map else {
-      // That anything or nothing is valid is said by a bool.
+      // A bool is a valid schema: it allows anything or nothing.
       if schema.bool == nil, !schema.isNull { note("\(schema.written.safe.shortened(to: 40)) isn't a schema") }
       return
     }
@@ -172,7 +172,7 @@ package struct SchemaReader {
 
   // MARK: Types
 
-  /// The type of a schema, and whether null is a value of it.
+  /// The type of a schema, and whether it allows null.
   private mutating func type(_ schema: Value, depth: Int) -> (type: FieldType, isNullable: Bool) {
     size += 1
     height = max(height, depth)
@@ -182,7 +182,7 @@ package struct SchemaReader {
     if let reference = map["$ref"]?.string { return type(at: reference, depth: depth) }
     let hasProperties = map["properties"]?.map != nil
     let parts = map["allOf"]?.list ?? []
-    // Alternatives beside properties mostly say which of them go together.
+    // Alternatives beside properties usually say which properties are used together.
     if hasProperties || !parts.isEmpty, alternativesAddProperties(to: schema) { return (.dyn, false) }
     if !parts.isEmpty { return merged(schema, parts, depth: depth) }
     for word in ["anyOf", "oneOf"] where !hasProperties {
@@ -222,7 +222,7 @@ package struct SchemaReader {
       guard let items = map["items"], items.map != nil else { return .list(.dyn) }
       let (element, isNullable) = type(items, depth: depth + 1)
       if !isNullable { return .list(element) }
-      // Expressions know no list of what may be null.
+      // Expressions have no type for a list whose items may be null.
       return .list(side == .given ? .optional(element) : .dyn)
     case "object": return object(map, depth: depth)
     default: return .dyn
@@ -236,13 +236,13 @@ package struct SchemaReader {
     if properties.isEmpty {
       if hasPatterns { return .map(.dyn) }
       guard let others = map["additionalProperties"], others.map.map({ !$0.isEmpty }) ?? false else {
-        // That there are no others is said of what has nothing.
+        // An object without properties and additional properties is always empty.
         return map["additionalProperties"]?.bool == false ? .object(ObjectSchema(fields: [])) : .map(.dyn)
       }
-      // A member that is null is one that isn't there.
+      // A member that is null counts as absent.
       return .map(type(others, depth: depth + 1).type)
     }
-    // An input has no field for names that aren't known.
+    // An input can't have fields with unknown names.
     if side == .given, hasPatterns || Self.isOpen(map) { return .dyn }
     let required = Set((map["required"]?.list ?? []).compactMap(\.string))
     var fields: [FieldSchema] = []
@@ -261,20 +261,20 @@ package struct SchemaReader {
     return .object(ObjectSchema(fields: fields.filter(\.isRequired) + fields.filter { !$0.isRequired }))
   }
 
-  /// Whether an object may have more members than its properties.
+  /// Whether an object may have members beside its properties.
   package static func isOpen(_ map: ValueMap) -> Bool {
     let others = map["additionalProperties"]
     return others?.map != nil || others?.bool == true
   }
 
-  /// Fields for what must be given, and of which nothing else is known.
+  /// Fields for required members that have no schema.
   private static func fields(for required: Set<String>, unless isKnown: (String) -> Bool) -> [FieldSchema] {
     required.filter { isUsable($0) && !isKnown($0) }.sorted { $0.precedesByScalars($1) }.map {
       FieldSchema($0, .dyn, "")
     }
   }
 
-  /// Whether alternatives of an object have properties that it doesn't have itself.
+  /// Whether alternatives of an object have properties that it lacks itself.
   package func alternativesAddProperties(to schema: Value) -> Bool {
     guard let map = schema.map else { return false }
     let parts = Self.alternatives(map)
@@ -285,7 +285,7 @@ package struct SchemaReader {
     }
   }
 
-  /// The schemas that hold for some values of an object only.
+  /// The schemas that apply only to some values of an object.
   private static func alternatives(_ map: ValueMap) -> [Value] {
     ["anyOf", "oneOf"].flatMap { map[$0]?.list ?? [] } + ["then", "else"].compactMap { map[$0] }
       + ["dependentSchemas", "dependencies"].flatMap { map[$0]?.map?.members.map(\.value) ?? [] }
@@ -297,7 +297,7 @@ package struct SchemaReader {
         if missing.count < Self.mostMissing, !missing.contains(reference) { missing.append(reference) }
         return (.dyn, false)
       }
-      // What only other parts of an object require is found here.
+      // Reached for members that only another part of the object requires.
       readLinks(of: .object(["$ref": .string(reference)]))
     }
     guard let found = circle[reference] ?? known[reference], size + found.size < Self.largest,
@@ -310,10 +310,11 @@ package struct SchemaReader {
 
   // MARK: References
 
-  /// Reads all that a schema refers to, and what that refers to, each after what it refers to itself.
+  /// Reads the targets of all references in a schema, directly and indirectly, each after the targets of its own
+  /// references.
   ///
-  /// Which types refer to each other is found as Tarjan does ("Depth-first search and linear graph algorithms", 1972),
-  /// without recursion, because documents may be long chains.
+  /// Tarjan's algorithm finds the types that refer to each other ("Depth-first search and linear graph algorithms",
+  /// 1972). It is written without recursion, because documents may be long chains.
   private mutating func readLinks(of schema: Value) {
     guard nesting < Self.deepest else { return }
     nesting += 1
@@ -356,7 +357,7 @@ package struct SchemaReader {
     }
   }
 
-  /// Reads references that refer to each other, or the one that doesn't.
+  /// Reads one reference, or a group of references that refer to each other.
   private mutating func read(_ group: [String], isCircle: Bool) {
     let outer = circle
     defer { circle = outer }
@@ -389,7 +390,7 @@ package struct SchemaReader {
     return read
   }
 
-  /// The references in a schema whose types aren't known yet, as far as `type` follows them, each once.
+  /// The references in a schema that `type` follows and whose types aren't known yet, each once.
   private func links(of schema: Value) -> [String] {
     var links: [String] = []
     var seen: Set<String> = []
@@ -414,7 +415,7 @@ package struct SchemaReader {
     return links
   }
 
-  /// One object with the properties of all, or the one part that says a type.
+  /// One object with the properties of all parts, or the type of the only part that has one.
   private mutating func merged(
     _ schema: Value, _ parts: [Value], depth: Int
   ) -> (type: FieldType, isNullable: Bool) {
@@ -424,7 +425,7 @@ package struct SchemaReader {
     var isNullable = false
     let own = ["properties", "type", "enum", "items", "additionalProperties"].contains { rest[$0] != nil }
     for part in parts.prefix(100) + (own ? [.map(rest)] : []) {
-      // A part that only describes, or only says what is required, has no type.
+      // A part with only a description or a list of required members has no type.
       guard let map = (resolved(part) ?? part).map,
         ["$ref", "allOf", "anyOf", "oneOf", "type", "properties", "enum", "const", "items", "additionalProperties"]
           .contains(where: { map[$0] != nil })
@@ -437,14 +438,14 @@ package struct SchemaReader {
       (rest["required"]?.list ?? []) + parts.prefix(100).flatMap { (resolved($0) ?? $0)["required"]?.list ?? [] }
     let required = Set(words.compactMap(\.string))
     let properties = side == .given && !required.isEmpty ? properties(of: schema) : []
-    /// What must be there, and only the service writes, may be given.
+    /// Whether a property is read-only; a required one that is read-only is optional in inputs.
     func onlyServiceWrites(_ name: String) -> Bool {
       properties.contains { $0.name == name && !isOnSide($0.value) }
     }
     var fields: [FieldSchema] = []
     for type in types {
       guard case .object(let object) = type else {
-        // An object without known fields adds nothing to one that has some.
+        // An object without known fields adds nothing to one with fields.
         if case .map(.dyn) = type, types.count > 1 { continue }
         return types.count == 1 ? (type, isNullable || rest["nullable"]?.bool == true) : (.dyn, false)
       }
@@ -453,7 +454,7 @@ package struct SchemaReader {
           field.isOptional = false
         }
         if let index = fields.firstIndex(where: { $0.name.hasSameScalars(as: field.name) }) {
-          // What one part only requires, another one describes.
+          // One part may only require a member that another part describes.
           let (isKnown, knows) = (!fields[index].type.isDynamic, !field.type.isDynamic)
           if knows == isKnown ? fields[index].isOptional : knows { fields[index] = field }
         } else {
@@ -462,7 +463,7 @@ package struct SchemaReader {
       }
     }
     for property in properties where property.name.map(required.contains) == true && !isOnSide(property.value) {
-      // One part has the property, and another says that it must be there.
+      // One part has the property, and another part requires it.
       guard let name = property.name, Self.isUsable(name), !fields.contains(where: { $0.name.hasSameScalars(as: name) })
       else { continue }
       fields.append(field(name, property.value, summary: nil, isRequired: false, depth: depth + 1))
@@ -481,7 +482,7 @@ package struct SchemaReader {
     )
   }
 
-  /// Whether a property of some parts may be null, so that it stays optional though it is required.
+  /// Whether a property of some parts may be null, so that it stays optional even if it is required.
   private func resolvedIsNullable(_ field: FieldSchema, _ parts: [Value]) -> Bool {
     for part in parts.prefix(100) {
       guard let property = (resolved(part) ?? part)["properties"]?[field.name] else { continue }
@@ -493,7 +494,7 @@ package struct SchemaReader {
     return false
   }
 
-  /// The one type that all alternatives come to, but for null.
+  /// The common type of all alternatives, except null.
   private mutating func united(
     _ schema: Value, _ parts: [Value], depth: Int
   ) -> (type: FieldType, isNullable: Bool) {
@@ -516,7 +517,7 @@ package struct SchemaReader {
     return (all, isNullable)
   }
 
-  /// A type that both are of, if it is as good as each.
+  /// A type that accepts the values of both types; nil if only `dyn` does.
   private static func joined(_ left: FieldType, _ right: FieldType) -> FieldType? {
     switch (left, right) {
     case (.choice(let left), .choice(let right)):
@@ -542,7 +543,7 @@ package struct SchemaReader {
 
   private static func isText(_ type: FieldType) -> Bool { if case .string = type { true } else { false } }
 
-  /// Whether what has that name is mostly a credential, which recipes give as a secret.
+  /// Whether a member of that name is usually a credential, which recipes give as a secret.
   private static func mayBeSecret(_ name: String) -> Bool {
     let name = name.lowercased()
     return ["password", "passwd", "secret", "token", "auth", "apikey", "api_key", "api-key", "credential"]
@@ -561,10 +562,10 @@ package struct SchemaReader {
     }
   }
 
-  /// The values of an enumeration, or the only one.
+  /// The values of an enumeration, or the single value of `const`.
   private static func options(_ map: ValueMap) -> [Value]? { map["enum"]?.list ?? map["const"].map { [$0] } }
 
-  /// The type of an enumeration; nil if its options say less than its `type` does.
+  /// The type of an enumeration; nil if its values tell less than its `type` does.
   private static func choice(_ options: [Value]) -> FieldType? {
     let values = options.filter { !$0.isNull }
     guard !values.isEmpty else { return nil }
@@ -575,7 +576,7 @@ package struct SchemaReader {
     var texts: [String] = []
     for value in values {
       guard let text = value.string else { return nil }
-      // What a terminal would obey is no option that anyone writes.
+      // An option with control characters isn't usable in a recipe.
       guard text.safe.hasSameScalars(as: text) else { return .string }
       if !texts.contains(where: { $0.hasSameScalars(as: text) }) { texts.append(text) }
       if texts.count > mostOptions { return .string }
@@ -583,31 +584,33 @@ package struct SchemaReader {
     return .choice(texts)
   }
 
-  /// A name that can be a field of ours: short, and nothing that a terminal would obey.
+  /// Whether a name can be a field's: it is short, and contains no control characters.
   private static func isUsable(_ name: String) -> Bool {
     !name.isEmpty && name.utf8.count <= 200 && name.safe.hasSameScalars(as: name)
   }
 
-  /// Whether a property is of this side alone, or of both.
+  /// Whether a property belongs to this side only, or to both.
   private func isOnSide(_ schema: Value) -> Bool {
     let schema = resolved(schema) ?? schema
     return schema[side == .given ? "readOnly" : "writeOnly"]?.bool != true
   }
 
-  /// Whether a property is a field of this side: what must be given may be, even if it is read-only, which only says that
-  /// it should not be sent (OpenAPI 3.0, "Schema Object").
+  /// Whether a property is a field on this side.
+  ///
+  /// A required property may be in an input even if it is read-only, which only says that it should not be sent
+  /// (OpenAPI 3.0, "Schema Object").
   private func takes(_ schema: Value, isRequired: Bool) -> Bool {
     isOnSide(schema) || side == .given && isRequired
   }
 
-  /// What a schema refers to; nil if it isn't a reference, or refers to nothing that is there.
+  /// The target of a schema that is a reference; nil if it isn't one, or if the target doesn't exist.
   package func resolved(_ schema: Value) -> Value? {
     schema["$ref"]?.string.flatMap(references.target)
   }
 
-  /// The properties of an object, also of one that is made of others.
+  /// The properties of an object, including the ones of its `allOf` parts.
   ///
-  /// - Parameter withAlternatives: Whether those count, too, that only some values have.
+  /// - Parameter withAlternatives: Whether to include properties that only some values have.
   package func properties(of schema: Value, withAlternatives: Bool = false) -> [ValueMap.Member] {
     var properties: [ValueMap.Member] = []
     var parts = [schema]
@@ -622,7 +625,7 @@ package struct SchemaReader {
     return properties
   }
 
-  /// The last part of a reference, without the ending of a file's name.
+  /// The last part of a reference, without a file name extension.
   private static func name(of reference: String) -> String {
     let last = reference.replacing("~1", with: "/").split(separator: "/").last.map(String.init) ?? ""
     let name =
@@ -632,13 +635,13 @@ package struct SchemaReader {
 
   private static func limits(_ schema: Value, of type: FieldType, _ reader: SchemaReader) -> [Limit] {
     var schema = schema
-    // What may be null has its limits in the other alternative.
+    // The limits of a value that may be null are in the other alternative.
     if let parts = (schema["anyOf"] ?? schema["oneOf"])?.list {
       let others = parts.filter { !isNull($0) }
       guard others.count == 1, let other = others.first else { return [] }
       schema = reader.resolved(other) ?? other
     }
-    // A limit that the type can't hold is none: JavaScript writes -9223372036854776000 for the least of 64 bits.
+    // A limit that doesn't fit the type is ignored: JavaScript writes -9223372036854776000 for the minimum of 64 bits.
     func whole<Number: FixedWidthInteger>(_ name: String, _: Number.Type) -> Number? {
       switch schema[name]?.content {
       case .int(let number): Number(exactly: number)
@@ -658,7 +661,7 @@ package struct SchemaReader {
           let (next, overflow) = isLeast ? number.addingReportingOverflow(1) : number.subtractingReportingOverflow(1)
           return overflow ? nil : next
         }
-        // In drafts before 6 `exclusiveMinimum` is a bool beside `minimum`.
+        // In drafts before 6, `exclusiveMinimum` is a bool beside `minimum`.
         if let number = whole(exclusive, Number.self) { return beyond(number) }
         let number = whole(name, Number.self)
         return schema[exclusive]?.bool == true ? number.flatMap(beyond) : number
@@ -694,7 +697,7 @@ package struct SchemaReader {
 
   // MARK: Sentences
 
-  /// The first sentence of what a schema says about itself.
+  /// The first sentence of a schema's description or title.
   private static func sentence(_ schema: Value) -> String? {
     for name in ["description", "title"] {
       if let text = schema[name]?.string, let sentence = Self.sentence(of: text) { return sentence }

@@ -1,11 +1,11 @@
 import Basics
 
-/// The calls that came to a sandbox.
+/// The calls to a sandbox.
 package struct CallLog: Sendable {
-  /// Each call with its count, in the order in which they first came.
+  /// Each call with its count, in order of first appearance.
   package private(set) var calls: [(name: String, count: Int)] = []
 
-  /// Takes down a call.
+  /// Counts a call.
   mutating func count(_ call: String) {
     if let index = calls.firstIndex(where: { $0.name.hasSameScalars(as: call) }) {
       calls[index].count += 1
@@ -14,10 +14,10 @@ package struct CallLog: Sendable {
     }
   }
 
-  /// Every call and how often it came, for people.
+  /// A line for each call, with its count in words.
   package var lines: [String] { calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" } }
 
-  /// The answer to `/sandbox/log`.
+  /// The response to `/sandbox/log`.
   var answer: HTTPServerResponse {
     .json(
       .object([

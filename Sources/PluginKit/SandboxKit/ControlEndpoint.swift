@@ -1,16 +1,16 @@
 import Basics
 import Synchronization
 
-// Where a sandbox whose service speaks no HTTP is told of trouble, on a loopback port, in the words of the others
-// (`SandboxServer`):
+// The control endpoint of a sandbox whose service doesn't speak HTTP. Tests order faults there, on a loopback port, in
+// the same way as for other sandboxes (`SandboxServer`):
 //
-//   /sandbox/log                                  every call and how often it came, as JSON
-//   /sandbox/fault?kind=K&call=C&skip=N&times=N   makes calls go wrong (`SandboxFault`); `kind=none` takes all back
-//   /sandbox/strike?call=C                        counts a call, and says what strikes it: {"kind": …, "status": …}
+//   /sandbox/log                                  the calls and their counts, as JSON
+//   /sandbox/fault?kind=K&call=C&skip=N&times=N   makes calls fail (`SandboxFault`); `kind=none` removes all faults
+//   /sandbox/strike?call=C                        counts a call, and returns its fault: {"kind": …, "status": …}
 //
-// What kinds there are, and what a call is named, is the sandbox's own.
+// Each sandbox defines its kinds of faults and the names of its calls.
 
-/// Takes down what is to go wrong in a sandbox, and what was asked of it.
+/// Keeps the faults that a sandbox was ordered, and counts its calls.
 package final class ControlEndpoint<Kind: SandboxFaultKind>: Sendable {
   fileprivate struct State {
     var faults = SandboxFaults<Kind>()
@@ -24,25 +24,26 @@ package final class ControlEndpoint<Kind: SandboxFaultKind>: Sendable {
   private let content: Content
   private let server: HTTPServer
 
-  /// Listens on any port of the loopback interface that is free.
+  /// Listens on any free port of the loopback interface.
   package init() throws(HTTPServerError) {
     let content = Content()
     self.content = content
     server = try HTTPServer { request in ControlEndpoint.answer(request, at: content) }
   }
 
-  /// Where it is found, without a slash at its end.
+  /// Its address, without a slash at the end.
   package var baseURL: String { server.baseURL }
-  /// Every call and how often it came.
+  /// The calls and their counts.
   package var log: CallLog { content.state.withLock(\.log) }
-  /// Ends it.
+  /// Stops the endpoint.
   package func stop() async { await server.stop() }
 
-  /// Takes down a call.
+  /// Counts a call.
   package func count(_ call: String) { content.state.withLock { $0.log.count(call) } }
 
-  /// The fault of one of some kinds that strikes something which bears some names; of several the first, and the others
-  /// count it as well.
+  /// The fault, of one of the given kinds, for a call with the given names.
+  ///
+  /// If several faults match, the first one applies, and the call counts towards the others' `skip`.
   package func strike(_ kinds: Set<Kind>, _ names: [String] = []) -> SandboxFault<Kind>? {
     content.state.withLock { $0.faults.strike(names, of: kinds) }
   }

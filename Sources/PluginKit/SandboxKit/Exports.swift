@@ -1,2 +1,2 @@
-// What a sandbox answers requests with, so that plugins import one module.
+// The HTTP server of sandboxes, re-exported so that plugins import one module.
 @_exported public import HTTPServer

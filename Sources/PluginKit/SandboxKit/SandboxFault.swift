@@ -1,48 +1,49 @@
 package import Basics
 package import HTTPTypes
 
-// Trouble that is ordered of a sandbox, in the same words for every one, over HTTP:
+// Faults that a sandbox is ordered to make, in the same way for every sandbox, over HTTP:
 //
-//   /sandbox/fault?kind=K&call=C&skip=N&times=N   makes calls go wrong; `kind=none` takes all back
+//   /sandbox/fault?kind=K&call=C&skip=N&times=N   makes calls fail; `kind=none` removes all faults
 //
-// It strikes the calls whose names contain the text of `call`, all of them without one: the first `skip` of them go well, and
-// `times` of those after that are struck. What kinds there are, what a call is named and what else an order of a kind says is
-// the sandbox's own. An order that says anything else is refused, because a misspelt one would strike everything.
+// A fault matches the calls whose names contain the text of `call`, or all calls without it. The first `skip` matching
+// calls succeed, and the next `times` calls fail. Each sandbox defines its kinds of faults, the names of its calls and
+// the other parameters of an order. An order with unknown parameters is refused, because a misspelt one would make
+// every call fail.
 
-/// The kinds of trouble that a sandbox can make.
+/// The kinds of faults that a sandbox can make.
 package protocol SandboxFaultKind: RawRepresentable<String>, CaseIterable, Hashable, Sendable {
-  /// What an order of this kind may say beside the call and how often.
+  /// The parameters of an order of this kind, beside `call`, `skip` and `times`.
   var keys: Set<SandboxFaultKey> { get }
-  /// The status that it has if the order names none.
+  /// The status of a fault whose order has none.
   var standardStatus: Int { get }
-  /// The statuses that an order may name.
+  /// The statuses that an order may have.
   static var statuses: ClosedRange<Int> { get }
 }
 
-/// What orders of some kinds say.
+/// The parameters that only some kinds of faults have.
 package enum SandboxFaultKey: String, CaseIterable, Sendable {
-  /// The status or code of what goes wrong.
+  /// The status or code of the failure.
   case status
-  /// What an answer says of trying again: `Retry-After`.
+  /// The `Retry-After` field of the response.
   case retryAfter
-  /// How late an answer is.
+  /// The delay of the response.
   case delay
-  /// How large an answer is, in bytes.
+  /// The size of the response in bytes.
   case size
-  /// What is said.
+  /// The text of the failure.
   case text
 }
 
-/// Something that goes wrong on demand, so that recipes and tests meet it before the real service does it.
+/// A fault on demand, so that recipes and tests meet it before the real service makes it.
 package struct SandboxFault<FaultKind: SandboxFaultKind>: Hashable, Sendable {
   package typealias Kind = FaultKind
 
   package var kind: FaultKind
-  /// The calls that it strikes: those whose names contain this.
+  /// A part of the names of the calls that fail.
   package var call: String
-  /// How many such calls go well first.
+  /// The number of matching calls that succeed first.
   package var skip: Int
-  /// How many are struck after that.
+  /// The number of calls that fail after that.
   package var times: Int
   package var status: Int
   package var retryAfter: String?
@@ -60,7 +61,7 @@ package struct SandboxFault<FaultKind: SandboxFaultKind>: Hashable, Sendable {
 }
 
 extension SandboxFault {
-  /// Reads an order; nil if it takes all back, and a sentence about what is wrong with it.
+  /// Reads an order: a fault, nil to remove all faults, or the error, as a sentence.
   package static func read(_ order: HTTPQuery) -> Result<SandboxFault?, SandboxFaultError> {
     func refused(_ text: String) -> Result<SandboxFault?, SandboxFaultError> { .failure(.init(message: text)) }
     guard let name = order["kind"] else { return refused("An order says its 'kind': \(kinds).") }
@@ -107,13 +108,13 @@ extension SandboxFault {
   private static var kinds: String { (FaultKind.allCases.map(\.rawValue) + ["none"]).joined(separator: ", ") }
 }
 
-/// Why an order is refused.
+/// The error of an order that is refused.
 package struct SandboxFaultError: Error {
   /// A sentence.
   package var message: String
 }
 
-/// The faults that wait for their calls.
+/// The faults whose calls haven't all come.
 package struct SandboxFaults<Kind: SandboxFaultKind>: Sendable {
   private var waiting: [SandboxFault<Kind>] = []
 
@@ -121,7 +122,7 @@ package struct SandboxFaults<Kind: SandboxFaultKind>: Sendable {
 
   package mutating func add(_ fault: SandboxFault<Kind>) { waiting.append(fault) }
 
-  /// Takes an order, and answers it.
+  /// Executes an order, and returns the response.
   package mutating func order(_ query: HTTPQuery) -> HTTPServerResponse {
     switch SandboxFault<Kind>.read(query) {
     case .failure(let refusal): return .text("\(refusal.message)\n", status: 400)
@@ -134,8 +135,9 @@ package struct SandboxFaults<Kind: SandboxFaultKind>: Sendable {
     }
   }
 
-  /// The fault that strikes something which bears some names, of one of some kinds if any are named; of several the first,
-  /// and the others count it as well.
+  /// The fault for a call with the given names, of one of the given kinds, or of any kind if they are nil.
+  ///
+  /// If several faults match, the first one applies, and the call counts towards the others' `skip`.
   package mutating func strike(_ names: [String], of kinds: Set<Kind>? = nil) -> SandboxFault<Kind>? {
     var struck: SandboxFault<Kind>?
     for index in waiting.indices where kinds?.contains(waiting[index].kind) ?? true {

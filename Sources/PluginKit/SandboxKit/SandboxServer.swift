@@ -2,37 +2,38 @@ package import ActionKit
 package import Basics
 import Synchronization
 
-// What every sandbox has around the service that it plays. Beside the service's own paths, for tests from outside:
+// The frame of every sandbox around its made-up service. Beside the service's own paths it serves, for tests from
+// outside:
 //
-//   /sandbox/log                                  every call and how often it came, as JSON
-//   /sandbox/fault?kind=K&call=C&skip=N&times=N   makes calls go wrong (`SandboxFault`); `kind=none` takes all back
-//   /sandbox/clock?advance=25h                    lets the service's time pass; `set=2026-03-10T09:00:00Z` sets it
+//   /sandbox/log                                  the calls and their counts, as JSON
+//   /sandbox/fault?kind=K&call=C&skip=N&times=N   makes calls fail (`SandboxFault`); `kind=none` removes all faults
+//   /sandbox/clock?advance=25h                    advances the service's clock; `set=2026-03-10T09:00:00Z` sets it
 //
-// A call is named by its method and path, `GET /catalog.json`. A fault strikes the calls whose names contain its text.
+// A call's name is its method and path, `GET /catalog.json`. A fault matches the calls whose names contain its text.
 
-/// What can go wrong with any service that speaks HTTP.
+/// The faults of any service that speaks HTTP.
 package enum ServiceFaultKind: String, SandboxFaultKind {
-  /// The connection is dropped before anything is done.
+  /// The connection is dropped before the request is handled.
   case refuse
-  /// It is done, and the connection is dropped before the answer.
+  /// The request is handled, and the connection is dropped before the response.
   case lostAnswer
-  /// It is done, and the answer breaks off half-way.
+  /// The request is handled, and the response breaks off half-way.
   case truncated
-  /// It is done, and the answer comes late.
+  /// The request is handled, and the response is late.
   case slow
-  /// It is done, and the answer is too large.
+  /// The request is handled, and the response is too large.
   case oversized
-  /// It is done, and the answer is a JSON document that is not of the contract: a list in a list.
+  /// The request is handled, and the response is a JSON document that breaks the contract: a list in a list.
   case wrongType
-  /// It is done, and the answer has bytes in its texts that aren't valid UTF-8.
+  /// The request is handled, and texts in the response contain bytes that aren't valid UTF-8.
   case badUTF8
-  /// Nothing is done, and the answer is a web page with status 200.
+  /// The request isn't handled, and the response is a web page with status 200.
   case html
-  /// Nothing is done, and the answer is a web page with the fault's status.
+  /// The request isn't handled, and the response is a web page with the fault's status.
   case status
-  /// Nothing is done, and the answer leads to another host.
+  /// The request isn't handled, and the response redirects to another host.
   case redirect
-  /// Nothing is done, and the answer leads to itself.
+  /// The request isn't handled, and the response redirects to its own address.
   case redirectLoop
 
   package var keys: Set<SandboxFaultKey> {
@@ -50,15 +51,15 @@ package enum ServiceFaultKind: String, SandboxFaultKind {
 
 package typealias ServiceFault = SandboxFault<ServiceFaultKind>
 
-/// A loopback port with a service behind it whose faults, log and clock can be reached from outside.
+/// A service on a loopback port whose faults, log and clock are reachable from outside.
 package final class SandboxServer: Sendable {
-  /// Plays the service: answers a request at an instant of the service's own time.
+  /// Implements the service: answers a request at an instant of the service's clock.
   package typealias Service = @Sendable (HTTPServerRequest, Timestamp) async -> HTTPServerResponse
 
   fileprivate struct State {
     var faults = SandboxFaults<ServiceFaultKind>()
     var log = CallLog()
-    /// How far the service's time is ahead.
+    /// The lead of the service's clock over real time.
     var ahead = TimeSpan.zero
   }
 
@@ -76,27 +77,27 @@ package final class SandboxServer: Sendable {
   private let content: Content
   private let server: HTTPServer
 
-  /// Listens on a port of the loopback interface; 0 for any that is free.
+  /// Listens on a port of the loopback interface; 0 means any free port.
   package init(port: Int, time: any TimeSource, service: @escaping Service) throws(HTTPServerError) {
     let content = Content(time, service)
     self.content = content
     server = try HTTPServer(port: port) { request in await content.answer(request) }
   }
 
-  /// Where it is found, without a slash at its end.
+  /// Its address, without a slash at the end.
   package var baseURL: String { server.baseURL }
-  /// Every call and how often it came.
+  /// The calls and their counts.
   package var log: CallLog { content.state.withLock(\.log) }
-  /// The service's own time.
+  /// The time of the service's clock.
   package var now: Timestamp { content.now }
 
-  /// How often calls came whose names contain a text.
+  /// The number of calls whose names contain a text.
   package func count(_ call: String) -> Int { log.calls.filter { $0.name.contains(call) }.reduce(0) { $0 + $1.count } }
-  /// Makes calls go wrong.
+  /// Adds a fault.
   package func add(_ fault: ServiceFault) { content.state.withLock { $0.faults.add(fault) } }
-  /// Lets the service's time pass.
+  /// Advances the service's clock.
   package func advance(by span: TimeSpan) { content.state.withLock { $0.ahead = $0.ahead + span } }
-  /// Ends it.
+  /// Stops the sandbox.
   package func stop() async { await server.stop() }
 }
 
@@ -132,12 +133,12 @@ extension SandboxServer.Content {
     }
     guard let fault else { return await service(request, now) }
     var request = request
-    // Only a whole answer can be spoilt.
+    // A fault needs a whole response, not a 304.
     request.headers.fields.removeAll { $0.name.lowercasedASCII.hasPrefix("if-") }
     return await spoilt(await service(request, now), by: fault)
   }
 
-  /// What goes wrong after it was done.
+  /// Applies a fault after the request was handled.
   private func spoilt(_ answer: HTTPServerResponse, by fault: ServiceFault) async -> HTTPServerResponse {
     var answer = answer
     guard case .bytes(let bytes) = answer.body else { return answer }
@@ -145,7 +146,7 @@ extension SandboxServer.Content {
     case .lostAnswer: return .dropped
     case .truncated: answer.body = .truncated(bytes, after: bytes.count / 2)
     case .slow:
-      // The client may have left already.
+      // The client may already have disconnected.
       try? await time.sleep(for: fault.delay)
     case .oversized:
       answer.body = .stream { writer in
@@ -155,7 +156,7 @@ extension SandboxServer.Content {
       }
     case .wrongType: return .json(.list([.list([])]))
     case .badUTF8:
-      // A quote that begins a text is followed by a byte that begins nothing.
+      // A quote, which may begin a text, is followed by a byte that is invalid in UTF-8.
       let quote = ASCII.quote
       answer.body = .bytes(bytes.flatMap { $0 == quote ? [quote, 0xFF] : [$0] })
     case .refuse, .html, .status, .redirect, .redirectLoop: break
@@ -180,7 +181,7 @@ extension SandboxServer.Content {
   }
 }
 
-/// A sandbox whose service is behind a `SandboxServer`.
+/// A sandbox whose service runs in a `SandboxServer`.
 package protocol ServedSandbox: RunningSandbox {
   var server: SandboxServer { get }
 }
@@ -192,12 +193,12 @@ extension ServedSandbox {
 }
 
 extension HTTPServerResponse {
-  /// An answer that is JSON.
+  /// A JSON response.
   package static func json(_ value: Value, status: Int = 200) -> HTTPServerResponse {
     .text(JSON.shown(value), status: status, type: "application/json; charset=utf-8")
   }
 
-  /// A web page that says one thing.
+  /// A web page with one heading.
   package static func page(_ title: String, status: Int = 200) -> HTTPServerResponse {
     .text("<!DOCTYPE html>\n<title>\(title)</title>\n<h1>\(title)</h1>\n", status: status, type: "text/html")
   }

@@ -1,8 +1,8 @@
-/// A zip whose entries are stored as they are (PKWARE's APPNOTE, sections 4.3.7, 4.3.12 and 4.3.16).
+/// A zip archive with uncompressed entries (PKWARE's APPNOTE, sections 4.3.7, 4.3.12 and 4.3.16).
 ///
-/// Each entry is a local header and its bytes; after the last come the central directory, which repeats the headers
-/// with their offsets, and the record that ends it. Names are UTF-8 (bit 11 of the flags). Sizes and offsets are
-/// 32 bits wide, enough for a sandbox.
+/// Each entry is a local header and its bytes. After the last entry come the central directory, which repeats the
+/// headers with their offsets, and the end record. Names are UTF-8 (bit 11 of the flags). Sizes and offsets are 32 bits
+/// wide, which is enough for a sandbox.
 package struct StoredArchive {
   private var bytes: [UInt8] = []
   private var directory: [UInt8] = []
@@ -13,7 +13,8 @@ package struct StoredArchive {
   package mutating func add(_ name: String, _ content: [UInt8]) {
     let offset = UInt32(truncatingIfNeeded: bytes.count)
     let size = UInt32(truncatingIfNeeded: content.count)
-    // Version needed, flags, method, time and date (1980-01-01), sum, sizes, lengths of the name and of what is extra.
+    // Version needed, flags, method, time and date (1980-01-01), checksum, sizes, lengths of the name and of the extra
+    // field.
     var common: [UInt8] = []
     for field: UInt16 in [20, 0x0800, 0, 0, 0x0021] { common.append(little: field) }
     for field in [checksum(content), size, size] { common.append(little: field) }

@@ -3,8 +3,8 @@
 //
 // The grammar: `program [command…] [option…] [argument…]`, options and arguments in any order. An option is `--name`,
 // `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`, or several flags in one, `-qv`. After `--` everything is an
-// argument; `-` alone and negative numbers are arguments, too. A command accepts its own options and those of the
-// commands above it, before and after its name. `--help`, `-h` and `help COMMAND…` need no declaration.
+// argument; `-` alone and negative numbers are arguments, too. A command accepts its own options and the options
+// of the commands above it, before and after its name. `--help`, `-h` and `help COMMAND…` need no declaration.
 
 /// A command of a program, or the program itself.
 package struct Command: Sendable {
@@ -22,7 +22,7 @@ package struct Command: Sendable {
   package var subcommands: [Command]
   /// The command below it that runs when none is named; its options may be given without its name.
   package var defaultSubcommand: String?
-  /// What people type who know other programs.
+  /// The words that users of other programs type for its subcommands.
   package var otherWords: [OtherWords]
 
   /// Describes a command.
@@ -62,7 +62,7 @@ package struct Command: Sendable {
 
   /// A word after the command that isn't an option.
   package struct Argument: Sendable {
-    /// The name by which the program reads it; pages show it in capitals.
+    /// The name that the program reads it by; pages show it in capitals.
     package var name: String
     /// The form of its value.
     package var form: Form
@@ -70,7 +70,7 @@ package struct Command: Sendable {
     package var summary: String
     /// How many words it takes.
     package var count: ClosedRange<Int>
-    /// Whether it may be a command with options of its own, which follows `--`.
+    /// Whether it may be a command with its own options, after `--`.
     package var mayBeCommand = false
 
     /// One required word.
@@ -94,7 +94,7 @@ package struct Command: Sendable {
 
   /// A word that begins with `-`.
   package struct Option: Sendable {
-    /// The long name without the two dashes, by which the program reads it.
+    /// The long name without the two dashes; the program reads the option by it.
     package var name: String
     /// The letter after one dash, if there is a short name.
     package var short: Character?
@@ -119,13 +119,13 @@ package struct Command: Sendable {
     }
   }
 
-  /// Words that other programs have for a command, and what is typed here.
+  /// Words that other programs have for a command, and the command to type here.
   package struct OtherWords: Sendable {
     /// The words.
     package var words: [String]
     /// The command's words after the program's name, or the program's option.
     package var call: String
-    /// What else should be known, as a clause.
+    /// A remark for the user, as a clause.
     package var remark: String?
 
     /// Creates an entry; the words have blanks between them.
@@ -140,7 +140,7 @@ package struct Command: Sendable {
   package struct Example: Sendable {
     /// The words after the program's name, as typed; words with blanks in single quotes.
     package var call: String
-    /// What it does, in one sentence.
+    /// One sentence about its effect.
     package var summary: String
 
     /// Creates an example.
@@ -200,7 +200,7 @@ extension Command {
     return names.filter { !seen.insert($0).inserted }
   }
 
-  /// The words of an example; those in single quotes may contain blanks.
+  /// Splits an example into words; a word in single quotes may contain blanks.
   private func shellWords(_ call: String) -> [String] {
     var words: [String] = []
     var word: String?
@@ -243,7 +243,7 @@ struct Route {
   var text: String { commands.map(\.name).joined(separator: " ") }
   /// The words that call the command, without the program's.
   var path: [String] { commands.dropFirst().map(\.name) }
-  /// The command's options and those of the commands above it, the nearest first.
+  /// The options of the command and of the commands above it, the nearest first.
   var options: [Command.Option] { commands.reversed().flatMap(\.options) }
   /// The options of the commands above it.
   var inherited: [Command.Option] { commands.dropLast().reversed().flatMap(\.options) }

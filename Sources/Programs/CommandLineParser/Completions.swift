@@ -1,24 +1,25 @@
-// Completion scripts. A script has no words of its own: it hands what was typed to `program completions SHELL -- …`, and
-// puts the answer on the line. So all shells offer the same, and a script stays right when the program is replaced.
+// Completion scripts. A script has no words of its own: it passes the typed words to `program completions SHELL -- …`,
+// and inserts the answer. So all shells offer the same, and a script stays right when the program is replaced.
 //
-// The first line of an answer says what it is: `words`, each on a line of its own; `open`, the same, but none is the whole
-// of its argument, so that no blank follows; or `files` and `folders`, which the shell finds. zsh and fish show a summary
-// beside a word; it stands after a colon for zsh and after a tab for fish. Nothing in an answer is evaluated by a script:
-// names of runs and files are data, also when they look like commands. Words with what a terminal would obey are left out.
+// The first line of an answer names its kind: `words`, each on a line of its own; `open`, the same, but each word is
+// only the beginning of an argument, so no blank follows it; or `files` and `folders`, which the shell finds. zsh and
+// fish show a summary beside a word; a colon separates the two for zsh, and a tab for fish. A script evaluates nothing
+// in an answer: names of runs and files are data, even if they look like commands. Words with control characters for
+// terminals are left out.
 //
-// zsh and fish hand over the words of the line without their quotes, and put quotes around what they get. bash hands
-// over the characters at which it breaks words, and the line, which is split here: bash replaces only what stands after
-// the last of these characters, or in an open quote, and inserts as it is what it gets.
+// zsh and fish pass the words of the line without their quotes, and quote the words that they insert. bash passes the
+// characters that it breaks words at, and the line, which is split here: bash replaces only the text after the last of
+// these characters, or in an open quote, and inserts the answer unchanged.
 
 import Basics
 
-/// A shell for which a completion script can be written.
+/// The shells that have a completion script.
 package enum Shell: String, CaseIterable, Sendable {
-  /// GNU Bash, for which the script is sourced.
+  /// GNU Bash; it sources the script.
   case bash
-  /// Z shell, for which it is sourced, or stored as `_program` in a folder of `$fpath`.
+  /// Z shell; it sources the script, or loads it as `_program` from a folder of `$fpath`.
   case zsh
-  /// fish, for which it is sourced, or stored as `program.fish` in `~/.config/fish/completions`.
+  /// fish; it sources the script, or loads it as `program.fish` from `~/.config/fish/completions`.
   case fish
 }
 
@@ -105,9 +106,9 @@ extension Command {
   }
 }
 
-/// What a script asks, and the form in which it gets the answer.
+/// A script's request, and the form of the answer.
 package struct ShellCompletion: Sendable {
-  /// The words after the program's name, of which the last is the one at the cursor.
+  /// The words after the program's name; the last one is at the cursor.
   package let words: [String]
   private let shell: Shell
   private let line: BashLine?
@@ -121,12 +122,12 @@ package struct ShellCompletion: Sendable {
 
   /// The answer, with a line break at its end.
   ///
-  /// - Parameter listed: What the program lists for the name at the cursor.
+  /// - Parameter listed: The program's candidates for the name at the cursor.
   package func answer(_ listed: [Candidate], at unfinished: UnfinishedLine) -> String {
     let candidates = unfinished.offers + listed
     let fitting = candidates.filter { $0.word.hasPrefix(unfinished.value) }
     if fitting.isEmpty, let path = unfinished.path { return "\(path)\n" }
-    // zsh and fish may find more among all of them than those that begin so.
+    // zsh and fish may also match candidates that don't begin with the value.
     let shown = shell == .bash ? fitting : candidates
     let kind = shown.contains { $0.isOpen } ? "open" : "words"
     let lines = shown.compactMap { candidate -> String? in
@@ -150,7 +151,7 @@ struct BashLine {
   /// The quote that is open at the cursor, and how much was kept before it.
   private var quote: Character?
   private var keptBefore = 0
-  /// How many characters of the last word stay on the line, before what is replaced.
+  /// How many characters of the last word stay on the line, before the replaced part.
   private var kept = 0
 
   init(_ text: String, breaks: String) {
@@ -165,7 +166,7 @@ struct BashLine {
         continue
       } else if let open = quote {
         if character == open {
-          // What a closed quote is a part of is replaced as a whole, from the last break that no quote hides.
+          // A word with a closed quote is replaced as a whole, from the last unquoted break on.
           (quote, kept) = (nil, keptBefore)
           continue
         }
@@ -190,7 +191,7 @@ struct BashLine {
     }
   }
 
-  /// What stands for a word on the line, without what stays there; nil if it can't be written in the open quote.
+  /// Returns the text that completes the line to a word, without the kept part; nil if the open quote can't contain it.
   func insertion(of word: String) -> String? {
     let rest = String(word.dropFirst(kept))
     switch quote {

@@ -75,7 +75,7 @@ struct HelpPage {
       sections.append((["Examples:"] + lines).joined(separator: "\n"))
     }
     if !command.subcommands.isEmpty {
-      sections.append("'\(route.text) COMMAND --help' tells more about a command.")
+      sections.append("'\(route.text) COMMAND --help' explains a command.")
     }
     return sections.filter { !$0.isEmpty }.joined(separator: "\n\n")
   }

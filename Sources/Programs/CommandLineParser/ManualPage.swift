@@ -1,13 +1,13 @@
 // Manual pages in the macros of man(7), which every system with `man` reads.
 //
-// A page is made of sections of plain text and of lists of terms, so that what a text holds is escaped in one place.
+// A page consists of sections of plain text and of lists of terms, so that all text is escaped in one place.
 
 /// A manual page.
 package struct ManualPage: Sendable {
-  /// What a section holds.
+  /// A part of a section.
   package enum Part: Sendable {
     case paragraph(String)
-    /// Terms, each with what it means.
+    /// Terms with their meanings.
     case terms([(term: String, text: String)])
     /// Lines as they are, such as examples.
     case literal(String)
@@ -51,7 +51,7 @@ package struct ManualPage: Sendable {
         lines += [".RE", ".fi"]
       case .heading(let title): lines.append(".SS \(ManualPage.argument(title))")
       }
-      // Nothing stands between a heading and its first paragraph.
+      // A heading's first paragraph follows it directly.
       if case .heading = part { isFirst = true } else { isFirst = false }
     }
   }
@@ -70,8 +70,8 @@ package struct ManualPage: Sendable {
   /// An argument of a macro.
   private static func argument(_ text: String) -> String { "\"\(escaped(text))\"" }
 
-  /// The text with what has a meaning to man(7) written otherwise: a bare `-` would become a hyphen, which can't be
-  /// copied into a shell.
+  /// Escapes the text's special characters for man(7): a bare `-` would become a hyphen, which can't be copied into a
+  /// shell.
   private static func escaped(_ text: String) -> String {
     var result = ""
     for character in text {
@@ -92,7 +92,7 @@ package struct ManualPage: Sendable {
 extension Command {
   /// The program's page, with every command and option.
   ///
-  /// - Parameter sections: What stands after the commands, such as exit codes and files.
+  /// - Parameter sections: Sections to add after the commands, such as exit codes and files.
   package func manualPage(
     date: String, source: String, description: String, sections: [(title: String, parts: [ManualPage.Part])]
   ) -> ManualPage {

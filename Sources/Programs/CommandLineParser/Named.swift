@@ -1,18 +1,18 @@
-/// What a word of a command line names, so that completion can list what there is.
+/// The kind of name that a word of a command line is, for the completion to list candidates.
 package enum Named: Hashable, Sendable {
   /// A recipe's file, or a test's.
   case recipeFile, testFile
   /// A recipe by its name.
   case recipe
-  /// A run, of those for which the command is.
+  /// A run that the command applies to.
   case run(Runs)
   /// A run, a recipe or a schedule.
   case runOrSchedule
   /// A recipe's file, or a run.
   case recipeFileOrRun
-  /// A step of the run on the line, of those for which the command is.
+  /// A step of the run on the line that the command applies to.
   case step(Steps)
-  /// A schedule, all or only those that are paused, or aren't.
+  /// A schedule: any, only paused ones, or only ones that aren't paused.
   case schedule(isPaused: Bool? = nil)
   /// An input of the recipe on the line, with a value after `=`.
   case input
@@ -27,12 +27,12 @@ package enum Named: Hashable, Sendable {
   /// Something that there is help about.
   case topic
 
-  /// Runs for which a command is.
+  /// The runs that a command applies to.
   package enum Runs: Hashable, Sendable {
     case all, open, ended, endedBadly, waiting, asking, uncertain, resumable
   }
 
-  /// Steps for which a command is.
+  /// The steps that a command applies to.
   package enum Steps: Hashable, Sendable {
     case begun, asking, uncertain
   }

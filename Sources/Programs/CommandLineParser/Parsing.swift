@@ -138,7 +138,7 @@ private struct Parser {
     return error("'\(route.text)' has no option '\(spelling)'\(hint)")
   }
 
-  /// The word with which a command begins that was given as arguments without `--` before it.
+  /// The first word of a command that was given as arguments without `--` before it.
   private func command() -> String? {
     guard let index = route.command.arguments.firstIndex(where: \.mayBeCommand), index < arguments.count else {
       return nil
@@ -168,7 +168,7 @@ private struct Parser {
     }
   }
 
-  /// What to type, with what was typed after the word of another program, or with what the command needs.
+  /// The command to type in place of another program's, with its arguments or, if there are none, the needed ones.
   private func call(_ other: Command.OtherWords, _ rest: ArraySlice<String>) -> String {
     let needed = route.leading(by: other.call)?.command.arguments.filter { $0.count.lowerBound > 0 }.map(\.placeholder)
     let given = rest.map(\.shellQuoted)

@@ -1,7 +1,7 @@
-// A command line is completed from the same description as it is parsed by. What was typed is read leniently, because
-// it isn't finished: an unknown option or a surplus word is passed over.
+// A command line is completed from the description that parses it. The typed words are read leniently, because the line
+// isn't finished: unknown options and surplus words are ignored.
 
-/// A command line up to the cursor, and what may stand there.
+/// A command line up to the cursor, with the candidates for the word there.
 package struct UnfinishedLine: Sendable {
   /// The words of the command, without the program's.
   package private(set) var command: [String] = []
@@ -9,14 +9,14 @@ package struct UnfinishedLine: Sendable {
   package private(set) var values: [String: [String]] = [:]
   /// The value at the cursor, as far as it is typed.
   package private(set) var value: String
-  /// What stands before the value in its word, such as `--format=`.
+  /// The part of the word before the value, such as `--format=`.
   package private(set) var lead = ""
   /// The form of the value at the cursor; nil if a command or an option is expected there.
   package private(set) var form: Command.Form?
-  /// The commands, the options or the choices that may stand there.
+  /// The commands, the options or the choices that are allowed at the cursor.
   package private(set) var offers: [Candidate] = []
 
-  /// Reads the words after the program's name, of which the last is the one at the cursor.
+  /// Reads the words after the program's name; the last one is at the cursor.
   package init(_ words: [String], of program: Command) {
     value = words.last ?? ""
     var route = Route(program)
@@ -50,7 +50,7 @@ package struct UnfinishedLine: Sendable {
     if case .choice(let choices) = form { offers += choices.map { Candidate($0) } }
   }
 
-  /// Whether files or folders may stand at the cursor.
+  /// The kind of paths that are allowed at the cursor, `files` or `folders`; nil if none are.
   var path: String? {
     switch form {
     case .file: "files"
@@ -131,11 +131,11 @@ extension Route {
   fileprivate var accepted: [Command.Option] { options + (defaultSubcommand?.options ?? []) }
 }
 
-/// A word that may stand at the cursor.
+/// A candidate for the word at the cursor.
 package struct Candidate: Hashable, Sendable {
   /// The word.
   package var word: String
-  /// What it is, for the shells that show it.
+  /// Its summary, for the shells that show one.
   package var summary: String
   /// Whether more of the word follows, so that no blank is put after it.
   package var isOpen: Bool

@@ -1,7 +1,7 @@
 import Basics
 import RecipeEditing
 
-// Answers about files: each translates between the protocol and what `EditorService` tells.
+// Answers about files: each translates between the protocol and `EditorService`.
 
 extension LanguageServer {
   func answerAboutFiles(_ method: String, _ params: Value) throws(ResponseError) -> Value {
@@ -114,7 +114,7 @@ extension LanguageServer {
           "replace": asked.document.positions.value(of: whole),
         ])
       } else {
-        // Of a word that is begun the rest goes with it; one that isn't begun is put before what stands there.
+        // A completion of a word's beginning replaces the rest of the word too; any other completion is inserted.
         if !edit.range.isEmpty { edit.range = whole }
         item["textEdit"] = asked.document.positions.value(of: edit)
       }
@@ -302,7 +302,7 @@ extension LanguageServer {
     return .map(symbol)
   }
 
-  /// `SymbolInformation` of the items for which a condition holds, and of all within them.
+  /// Returns the `SymbolInformation` of the items that meet a condition, and of all items within them.
   private func flatSymbols(
     _ items: [OutlineItem], _ uri: String, _ positions: TextPositions, _ fits: (OutlineItem) -> Bool
   ) -> [Value] {

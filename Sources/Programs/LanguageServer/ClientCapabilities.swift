@@ -1,6 +1,6 @@
 import Basics
 
-/// What the client can do, as far as it changes what is sent.
+/// The client's capabilities that affect the server's messages.
 struct ClientCapabilities {
   var encoding = TextPosition.Encoding.utf16
   var takesSnippets = false
@@ -53,7 +53,7 @@ struct ClientCapabilities {
 }
 
 extension LanguageServer {
-  /// What the server can do.
+  /// The server's capabilities, in the form of the protocol.
   var serverCapabilities: Value {
     func triggers(_ characters: String) -> Value { .list(characters.map { .string(String($0)) }) }
     let tokens = Value.object([

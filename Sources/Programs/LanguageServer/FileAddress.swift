@@ -1,8 +1,8 @@
 import Basics
 
-/// Translates between paths and the `file:` addresses by which clients name files (RFC 8089).
+/// Translates between paths and the `file:` addresses that clients use for files (RFC 8089).
 enum FileAddress {
-  /// The full path; nil for an address of another kind, such as that of a text that has never been saved.
+  /// Returns the full path; nil for an address of another kind, such as the address of a text that was never saved.
   static func path(_ address: String) -> String? {
     let scheme = "file://"
     guard address.utf8.count >= scheme.utf8.count,

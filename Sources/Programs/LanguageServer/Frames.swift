@@ -6,14 +6,14 @@ import Basics
 //     \r\n
 //     {"jsonrpc":"2.0","id":1,"method":"shutdown"}
 //
-// A header that gives no length that can be used is reported and passed over; what follows is read as headers until one
-// gives a length. So a client that once sent something else, such as a line of a log, is understood again.
+// A header without a valid length is reported and skipped; the following lines are read as headers until one gives a
+// length. So a client that once sent something else, such as a line of a log, is understood again.
 
 /// Takes the bodies out of a stream of bytes.
 struct FrameReader {
   enum Found: Equatable {
     case body([UInt8])
-    /// What is wrong with a header.
+    /// A fault in a header.
     case fault(String)
   }
 
@@ -36,9 +36,6 @@ struct FrameReader {
   private static let longestLine = 4096
 
   init(limit: Int = 64 << 20) { self.limit = limit }
-
-  /// Whether a message has begun and isn't whole.
-  var isWithin: Bool { missing != nil || hasLines || !line.isEmpty }
 
   mutating func read(_ bytes: some Sequence<UInt8>) -> [Found] {
     var found: [Found] = []
@@ -89,7 +86,7 @@ struct FrameReader {
     if missing == 0 { endBody(&found) }
   }
 
-  /// What follows the last `Content-Length:` of a line, whatever comes before it.
+  /// Returns the text after the last `Content-Length:` of a line, whatever comes before it.
   private static func valueOfLength(in line: [UInt8]) -> String? {
     let name = Array("content-length:".utf8)
     guard line.count >= name.count else { return nil }

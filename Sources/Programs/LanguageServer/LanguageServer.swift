@@ -1,12 +1,12 @@
 // The server of LSP 3.17 for recipes, tests of recipes and errand.yaml.
 //
-// It is a machine without threads: `receive` takes what the client sent, `work` does the next thing, and what is to be
-// sent goes to a function. One thread reads and another works (`StandardStreams`), so that a request that was cancelled
-// while it waited isn't answered.
+// It is a state machine without threads: `receive` takes the client's bytes, `work` handles the next message or check,
+// and outgoing frames are passed to a function. One thread reads and another works (`StandardStreams`), so that a
+// request that was cancelled while it waited isn't answered.
 //
-// Requests and changes are handled in the order in which they came. Texts are checked only when nothing else waits: of
-// a text that changes at each keystroke only the last state is checked, and an answer never waits for a check. A check
-// of one text may read others; it is repeated when one of those changes.
+// Requests and changes are handled in the order of their arrival. Texts are checked only when nothing else waits: if a
+// text changes at each keystroke, only its last version is checked, and an answer never waits for a check. A check of
+// one text may read others; it is repeated when one of those changes.
 
 import Basics
 package import RecipeEditing
@@ -26,7 +26,7 @@ package struct ServedFolder: Sendable {
   }
 }
 
-/// What the program that contains the server knows.
+/// The version and the settings of the program that contains the server.
 package struct ServerProgram: Sendable {
   package var version: String
   /// The errand.yaml of all folders, in place of the nearest one.
@@ -53,9 +53,9 @@ struct Document {
   var positions: TextPositions
   /// Whether it is a file of ours.
   var isTreated = false
-  /// What the last check found, if the text hasn't changed since.
+  /// The diagnostics of the last check, if the text hasn't changed since.
   var found: [Diagnostic]?
-  /// What was published last, with the version of its text.
+  /// The diagnostics that were published last, with the version of the text.
   var published: Value?
   /// The files that the last check read or looked for.
   var reads: Set<String> = []
@@ -119,7 +119,7 @@ package final class LanguageServer {
     waiting[index] = .fault(id: id, ResponseError(.requestCancelled, "the request was cancelled"))
   }
 
-  /// Does the next thing; false if nothing is to be done.
+  /// Handles the next message or check; false if there is none.
   package func work() -> Bool {
     if exitCode != nil { return false }
     if let message = waiting.popFirst() {
@@ -223,7 +223,8 @@ package final class LanguageServer {
     }
   }
 
-  /// Has the folders read anew, with their errand.yaml and plugins, where the client doesn't say that files change.
+  /// Makes the server read the folders again, with their errand.yaml and plugins, if the client doesn't report changes
+  /// of files.
   private func forgetUnwatched() {
     if !client.registersWatchers { folders.forget() }
   }
@@ -288,7 +289,7 @@ package final class LanguageServer {
     recheck(readersOf: [document.path])
   }
 
-  /// Has a text checked that is new.
+  /// Schedules a check of a new text.
   private func changed(_ uri: String) {
     guard var document = documents[uri] else { return }
     files.set(document.path, to: document.source)
@@ -305,7 +306,7 @@ package final class LanguageServer {
     recheck(readersOf: changed)
   }
 
-  /// Has the open texts checked again whose checks read one of the files.
+  /// Schedules another check of each open text whose check read one of the files.
   private func recheck(readersOf paths: [String]) {
     if paths.contains(where: { folders.isConfiguration($0) }) {
       folders.forget()
@@ -328,7 +329,7 @@ package final class LanguageServer {
 
   // MARK: Diagnostics
 
-  /// What is found in a text now.
+  /// Returns the diagnostics of a text, and checks it if necessary.
   func diagnostics(of uri: String) -> [Diagnostic] {
     guard let document = documents[uri], document.isTreated else { return [] }
     if let found = document.found { return found }
@@ -344,7 +345,7 @@ package final class LanguageServer {
     let found = diagnostics(of: uri)
     guard let document = documents[uri] else { return }
     let report = Value.list(reports(of: found, in: document))
-    // Of a file that isn't ours nothing is said.
+    // Nothing is published about a file that isn't ours.
     if !document.isTreated, document.published ?? .list([]) == report { return }
     var params = ValueMap()
     params["uri"] = .string(uri)

@@ -6,12 +6,12 @@ enum Message: Sendable {
   case notification(method: String, params: Value)
   /// The answer to a request of the server's.
   case response
-  /// What can't be understood; the id is that of the request, if it has one.
+  /// An unreadable message; the id is the request's, if it has one.
   case fault(id: Value, ResponseError)
 
   init(_ body: [UInt8]) {
     let value: Value
-    // An editor that can't encode a character is still to be understood, or what it sends would be lost.
+    // An editor may send half of a surrogate pair; refusing it would lose the message.
     do throws(JSONError) { value = try JSON.parse(body, allowing: .halfPairs) } catch {
       self = .fault(id: .null, ResponseError(.parseError, error.description))
       return

@@ -32,7 +32,7 @@ package final class OpenFiles: Sendable {
   /// Opens, changes or, with nil, closes a file.
   func set(_ path: String, to source: Source?) { state.withLock { $0.sources[path] = source } }
 
-  /// What was read or looked for since the last call.
+  /// Returns the paths that were read or looked for since the last call.
   func takeReads() -> Set<String> {
     state.withLock { state in
       defer { state.read = [] }

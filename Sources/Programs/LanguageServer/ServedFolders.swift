@@ -1,7 +1,7 @@
 import Basics
 import RecipeEditing
 
-/// Finds the folder that each file belongs to: that of the nearest errand.yaml upwards.
+/// Finds the folder that each file belongs to: the nearest one upwards with an errand.yaml.
 ///
 /// An errand.yaml is read once, until it changes.
 final class ServedFolders {

@@ -1,7 +1,7 @@
 import Basics
 import RecipeEditing
 
-// Faults as clients show them, and the actions that mend them.
+// Faults in the form of the protocol, and the actions that fix them.
 
 enum CodeActionKind {
   static let quickFix = "quickfix"
@@ -73,7 +73,7 @@ extension LanguageServer {
     }
     guard isWanted(CodeActionKind.fixAll) else { return .list(actions) }
     if only == nil {
-      // Among all actions it says something new only if it mends more than one fault.
+      // Beside the single fixes, this action is useful only if it fixes more than one fault.
       if client.resolvesEdits, faults.count(where: { $0.certainFix != nil }) > 1 {
         actions.append(action(Self.fixAllTitle, CodeActionKind.fixAll, nil, document, ["data": .string(uri)]))
       }

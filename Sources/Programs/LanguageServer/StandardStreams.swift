@@ -27,7 +27,7 @@ extension LanguageServer {
     while let chunks = input.takeAll() {
       chunks.forEach(server.receive)
       while !output.isLost, server.work() {
-        // What came meanwhile may cancel a request or make a check needless.
+        // Messages that arrived meanwhile may cancel a request or make a check needless.
         if input.count > 0 { input.takeWaiting().forEach(server.receive) }
       }
       if let code = server.exitCode { return code }

@@ -35,5 +35,5 @@ package let everyPlugin: [any Plugin.Type] = [
   MailPlugin.self,
 ]
 
-/// What does the actions of plugins that aren't part of the program.
+/// The kinds of locks, which perform the actions of plugins that aren't part of the program.
 package let everyLockKind: [any LockKind.Type] = [MCPKind.self, OpenAPIKind.self]

@@ -22,41 +22,43 @@ private let introduction = """
   # Expressions
 
   `Expressions` is [CEL](https://github.com/google/cel-spec), the Common Expression Language, in Swift: the whole language
-  with its parser, its checker and its evaluator, CEL's libraries, and some of our own. It knows nothing of recipes, and
-  needs Basics, Calendars and RE2 only. An expression has no side effect, always ends, and sees nothing but what it is
+  with its parser, its checker and its evaluator, CEL's libraries, and some of our own. It doesn't depend on recipes,
+  only on Basics, Calendars and RE2. An expression has no side effects, always ends, and reads only the values that it is
   given: no function reads a clock, a file or the network.
 
-  A scope says what an expression may see. Compiling reads and checks it, and finds every fault at once, each with its
-  place in the text and the way to mend it. The program may then be evaluated any number of times, from any thread:
+  A scope declares the names that an expression may read. `compile` parses and checks the expression, and finds every
+  fault at once, each with its place in the text and its fix. The compiled program can be evaluated any number of times,
+  from any thread:
 
   ```swift
   \(usage)
   ```
 
-  - `ExpressionScope(rules:)`: `.sound`, the default, is stricter than CEL, so that what checks never fails for want of a
-    field or by a type; `.plain` is CEL as it is specified; `.unchecked` finds out names and types when it evaluates.
-    `container:` is the namespace in which names are looked up, `functions:` what may be called.
-  - `compile(_:in:expecting:)` takes the type that the value has to have; `program.type` is the one that it has.
-  - `evaluate(_:limits:)` takes the values in the order of the declarations, or a closure that is asked for those by name
-    that are read. An `EvaluationError` says what failed, and where. `EvaluationLimits` bounds the steps and the bytes.
-  - `Template` is a text in which `${{ … }}` stands for values.
-  - `FunctionLibrary.standard.adding(_:)` takes functions of your own, as a `FunctionDeclaration` each: its types, its
-    sentence for this page, an example, and what it does.
+  - `ExpressionScope(rules:)`: `.sound`, the default, is stricter than CEL: an expression that passes the check never fails
+    because of a missing field or a type; `.plain` is CEL as it is specified; `.unchecked` looks up names and types during
+    evaluation. `container:` is the namespace for the lookup of names; `functions:` is the library of functions.
+  - `compile(_:in:expecting:)` takes the type that the value must have; `program.type` is the type that it has.
+  - `evaluate(_:limits:)` takes the values in the order of the declarations, or a closure, which is called with the name
+    of each value that the expression reads. An `EvaluationError` says what failed, and where. `EvaluationLimits` bounds
+    the steps and the bytes.
+  - `Template` is a text that holds expressions, written `${{ … }}`; each is replaced by its value.
+  - `FunctionLibrary.standard.adding(_:)` adds your own functions. Each is a `FunctionDeclaration`: its types, its
+    sentence for this page, an example, and its body.
 
   ## The language
 
-  Beside the functions below there are operators
+  Besides the functions below, the language has operators
   (`+ - * / %`, `== != < <= > >=`, `&& || !`, `in`, `c ? a : b`, `m.field`, `list[0]`, `m.?field`) and macros:
 
-  | Macro | What it gives |
+  | Macro | Result |
   | --- | --- |
-  | `has(m.field)` | Whether the field is there. |
-  | `list.all(x, p)`, `list.exists(x, p)`, `list.exists_one(x, p)` | Whether all items, at least one, or exactly one fit. |
-  | `list.filter(x, p)` | The items that fit. |
-  | `list.map(x, e)`, `list.map(x, p, e)` | What is made of each item, or of each that fits. |
+  | `has(m.field)` | Whether the field exists. |
+  | `list.all(x, p)`, `list.exists(x, p)`, `list.exists_one(x, p)` | Whether all items, at least one, or exactly one meet the condition. |
+  | `list.filter(x, p)` | The items that meet the condition. |
+  | `list.map(x, e)`, `list.map(x, p, e)` | The value of `e` for each item, or for each item that meets the condition `p`. |
   | `list.transformList(i, x, e)`, `map.transformMap(k, v, e)` | The same with the index, or with key and value. |
   | `cel.bind(x, value, e)` | An expression that uses a value by name. |
-  | `o.optMap(x, e)`, `o.optFlatMap(x, e)` | What is made of an optional value, if it is there. |
+  | `o.optMap(x, e)`, `o.optFlatMap(x, e)` | The value of `e` for the value that the optional holds; nothing if it is empty. |
 
   """
 

@@ -1,21 +1,22 @@
 import Basics
 import RunState
 
-// The reference page of the journal's events. Their members are read from what the records declare: the page goes
-// through an example of each event, which therefore has to have every member.
+// The reference page of the journal's events. The table of their members is read from the declarations of the records:
+// the page is generated from an example of each event, which therefore must have every member.
 
 private let introduction = """
   # The journal
 
-  What a state folder's `journal-….jsonl` holds: a line for each event, a commit line after each batch, and a header.
-  [`Journal.swift`](../Sources/Runtime/RunState/Journal.swift) explains the lines that are not events, and how damage is
-  found. Every event begins with its number, `n`, and its name, `event`. The state is what folding the events gives, in
-  their order ([`State.swift`](../Sources/Runtime/RunState/State.swift)).
+  The file `journal-….jsonl` of a state folder holds a header, a line for each event, and a commit line after each batch.
+  [`Journal.swift`](../Sources/Runtime/RunState/Journal.swift) explains the lines that are not events, and how Errand
+  finds damage. Every event begins with its number, `n`, and its name, `event`. Folding the events in their order gives
+  the state ([`State.swift`](../Sources/Runtime/RunState/State.swift)).
 
-  Instants are RFC 3339 texts and lengths of time are texts such as `1.5s`. A value is JSON as it is; what JSON lacks is
-  an object with one member whose name begins with `$`
-  ([`StoredValue.swift`](../Sources/Runtime/RunState/StoredValue.swift)). A value above 64 KiB is
-  `{"$blob": {"sha256": …, "size": …}}`, and lies in a file of `blobs/`. Members are written in the order of the tables.
+  Instants are RFC 3339 texts, and lengths of time are texts such as `1.5s`. A value is plain JSON; a value of a type that
+  JSON lacks is an object with one member whose name begins with `$`
+  ([`StoredValue.swift`](../Sources/Runtime/RunState/StoredValue.swift)). A value above 64 KiB is written as
+  `{"$blob": {"sha256": …, "size": …}}`, and its content is in a file of `blobs/`. Members are written in the order of the
+  tables.
 
   """
 
@@ -52,7 +53,7 @@ private func event(in line: String, of kind: StateEvent.Kind) throws(ToolError) 
 /// Notes the members of a record as a table's rows, and of the records in it as tables of their own.
 private struct MemberTable: MemberCoder {
   private var rows = ""
-  /// The records in those, in the order in which they were met.
+  /// The records in the examples, in the order of their first use.
   private(set) var records: [(name: String, section: String)] = []
 
   mutating func section<Described: Record>(of record: Described) throws(ToolError) -> String {
@@ -93,7 +94,7 @@ private struct MemberTable: MemberCoder {
     let name = "\(type(of: record))"
     if records.contains(where: { $0.name == name }) { return }
     let place = records.count
-    // Its place comes before those of the records in it.
+    // A record's place comes before the places of the records in it.
     records.append((name, ""))
     records[place].section = try section(of: record)
   }
@@ -115,7 +116,7 @@ extension Dictionary: Container where Key == String, Value: Recordable {
   fileprivate var first: (any Recordable)? { values.first }
 }
 
-/// What a member holds, in words.
+/// The form of a member's value, in words.
 private func form(of type: any Recordable.Type) -> String {
   switch type {
   case is String.Type: return "text"
@@ -132,7 +133,7 @@ private func form(of type: any Recordable.Type) -> String {
 
 private func names<Cases: CaseIterable>(of type: Cases.Type) -> [String] { type.allCases.map { "\($0)" } }
 
-/// What each event says and, in the line below it, one that has every member.
+/// A sentence about each event and, in the line below it, an example that has every member.
 private let examples = {
   let run = #""run":"019a9fd5-0000-7000-8000-000000000001","at":"2026-11-20T09:00:00Z""#
   let error =
@@ -142,59 +143,59 @@ private let examples = {
   let resolution =
     #"{"choice":"retry","by":"ada","at":"2026-11-20T09:00:00Z","doubt":"the program stopped during the attempt","key":\#(key)}"#
   return #"""
-    A run was accepted. `zone` is that of errand.yaml then, for recipes that name none; `needs` and `queue` say which of several programs that share a database may carry it on.
+    A run was accepted. `zone` is the zone of errand.yaml at that time, for recipes that name none. `needs` and `queue` say which of several programs that share a database may claim the run.
     {"event":"runCreated",\#(run),"recipe":"averages","file":"recipes/averages.yaml","folder":"/home/ada/school","texts":{"recipes/averages.yaml":"steps: []\n"},"inputs":{"markbook":5},"overrides":{"connections.markbook.baseURL":"http://127.0.0.1:8080"},"sandbox":false,"program":"errand 0.2","language":2,"cause":{"kind":"event","schedule":"averages/handed-in","slot":"2026-11-20T09:00:00Z","event":"e-7","path":"inbox/a.csv","run":"019a9fd5-0000-7000-8000-000000000000","by":"ci","isToken":true,"assistant":"scribe"},"group":{"name":"markbook","limit":1,"onLimit":"queue"},"attempt":2,"key":{"key":"2026-11","caller":"ada","request":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},"zone":"Europe/Berlin","base":"https://errand.example.org","needs":["plugin:markbook","secret:MARKBOOK_KEY"],"queue":"nightly"}
-    One of several programs that share a database took a run up. `epoch` counts such claims of the run, and `isTakeover` says that the run was under way, `isSuspect` that the program before it crashed; a folder has none.
+    One of several programs that share a database claimed a run. `epoch` counts the claims of the run. `isTakeover` says that the run was under way, and `isSuspect` that the previous program crashed. The journal of a folder has no such event.
     {"event":"runClaimed",\#(run),"worker":"lab-3","epoch":2,"isTakeover":true,"isSuspect":true}
-    A run began, continued, or stopped without having ended. `lacking` says that a paused run goes on by itself once what it lacks is there.
+    A run began, continued, or stopped before its end. `lacking` says that a paused run continues as soon as its missing dependency is there.
     {"event":"runStatusChanged",\#(run),"status":"waiting","reason":"waits for approval","wakeAt":"2026-11-21T09:00:00Z","lacking":true}
-    A person or a program asked to cancel a run. `key`, here and of decisions and resolutions, holds the digest of the request's key.
+    A person or a program asked to cancel a run. `key`, here and in decisions and resolutions, holds the digest of the request's key.
     {"event":"cancelRequested",\#(run),"reason":"wrong class","by":"ada","key":\#(key)}
-    A step began, or began anew. `now` is the instant that its expressions see, `items` the list of a `forEach`, `case` the case that a step with `else` or `switch` chose. With `attempt`, an attempt begins too, as by `attemptBegan`; then `status` is left out if it is `running`, and `key` if it is the run's id, a slash and the step.
+    A step began, or began again. `now` is the instant that its expressions see, `items` the list of a `forEach`, `case` the case that a step with `else` or `switch` chose. With `attempt`, an attempt begins too, as with `attemptBegan`; then `status` is left out if it is `running`, and `key` if it is the run's id, a slash and the step.
     {"event":"stepBegan",\#(run),"step":"put","now":"2026-11-20T09:00:00Z","attempt":1,"baseline":{"mark":4},"plainWrite":true,"status":"queued","key":"019a9fd5/put","items":[1,2],"resolution":\#(resolution),"case":"else"}
-    An attempt is about to be made; the event is durable before anything is sent. `baseline` is what a write looked up first; `plainWrite` says that a second attempt without its key would write a second time. Of a round of a repeated step, `carried` is what it is given, and `collected` has the lists that rounds before it gathered and no event has yet.
+    An attempt is about to be made; the event is durable before anything is sent. `baseline` is the content that a write looked up first; `plainWrite` says that a second attempt without its key would write a second time. For a round of a repeated step, `carried` holds the carried values of the round, and `collected` holds the lists that earlier rounds collected and no event holds yet.
     {"event":"attemptBegan",\#(run),"step":"put","number":1,"baseline":{"mark":4},"plainWrite":true,"carried":{"page":2},"collected":[["a","b"]]}
-    An attempt ended. With `retryAt`, another follows. `answer` is what a write gave whose step has a `shape`, before it is looked at.
+    An attempt ended. With `retryAt`, another attempt follows. `answer` is the answer to a write whose step has a `shape`, before the answer is checked.
     {"event":"attemptEnded",\#(run),"step":"put","number":1,"error":\#(error),"retryAt":"2026-11-20T09:00:02Z","exchanges":[{"method":"PUT","url":"https://markbook.example/results/1","status":504}],"answer":{"body":{"id":7}}}
-    A step ended, became uncertain, or was resolved. `now` is there if it never began. With `attempt`, an attempt ended well too, and made the requests in `exchanges`; then `status` is left out if it is `succeeded`.
+    A step ended, became uncertain, or was resolved. `now` is there if the step never began. With `attempt`, an attempt succeeded too, and made the requests in `exchanges`; then `status` is left out if it is `succeeded`.
     {"event":"stepEnded",\#(run),"step":"put","now":"2026-11-20T09:00:00Z","attempt":1,"status":"failed","output":{"mark":5},"error":\#(error),"exchanges":[{"method":"PUT","url":"https://markbook.example/results/1","status":200}],"resolution":\#(resolution)}
     A run ended, and moves to the history with the next snapshot.
     {"event":"runEnded",\#(run),"status":"failed","outputs":{"average":4.5},"error":\#(error)}
-    An action noted something for later steps of its run. The event fits only if `condition` is what was there.
+    An action recorded a value for later steps of its run. The event fits only if `condition` matches the previous value.
     {"event":"runNoted",\#(run),"name":"markbook/session","value":"s-1","condition":{"value":"s-0"}}
-    A run that several machines may carry on needs more than before: the files of a machine and a folder, or a secret that a value of it refers to.
+    A run that several machines may continue has a new need: the files of a machine and a folder, or a secret that one of its values refers to.
     {"event":"runPlaced",\#(run),"home":"lab-1:/srv/school","needs":["secret:MARKBOOK_TOKEN"]}
-    A value that outlives runs was set, by the step that `change` names. The event fits only if `condition` is what was there.
+    A stored value was set, by the step that `change` names. The event fits only if `condition` matches the previous value.
     {"event":"valueSet","at":"2026-11-20T09:00:00Z","name":"last","value":7,"condition":{"value":6},"change":{"run":"019a9fd5-0000-7000-8000-000000000001","step":"remember"}}
-    A value that outlives runs was removed.
+    A stored value was removed.
     {"event":"valueRemoved","at":"2026-11-20T09:00:00Z","name":"last","condition":{"value":7},"change":{"run":"019a9fd5-0000-7000-8000-000000000001","step":"forget"}}
-    A step waits, or waits for something else than before.
+    A step began to wait, or now waits for something else.
     {"event":"stepWaits",\#(run),"step":"ask","now":"2026-11-20T09:00:00Z","wait":{"kind":"approval","wakeAt":"2026-11-21T09:00:00Z","event":"handed-in","prompt":"Send the marks?","by":["ada"],"url":"https://errand.example.org/approvals/r1/ask","rounds":3,"limit":"'shop' allows 60 requests in 1m","since":"2026-11-20T09:00:00Z"}}
-    A person decided about a step that asks.
+    A person gave a decision on a step that asks for one.
     {"event":"decisionGiven","run":"019a9fd5-0000-7000-8000-000000000001","step":"ask","decision":{"isApproved":true,"by":"ada","at":"2026-11-20T09:00:00Z","comment":"checked","key":\#(key)}}
-    An event was received. No id is received twice. Of a delivery to a webhook, `delivery` has the schedule that may consume it, the digests that tell it from others and until when they are known, why its body can't be read, and, if it came before, the delivery that it repeats.
+    An event was received. No id is received twice. For a delivery to a webhook, `delivery` holds the schedule that may consume it, the digests that distinguish it from others, the instant when Errand forgets them, the reason why its body can't be read, and the earlier delivery that it repeats, if any.
     {"event":"eventReceived","id":"e-7","name":"handed-in","data":{"pupil":3},"run":"019a9fd5-0000-7000-8000-000000000001","receivedAt":"2026-11-20T09:00:00Z","consumedBy":"averages/handed-in","delivery":{"schedule":"averages/handed-in","keys":["5f2c0a6e0d4b7c1a9e83f1d2b4a69788"],"until":"2026-11-27T09:00:00Z","headers":{"X-GitHub-Event":"push"},"fault":"the body isn't valid JSON in line 1, column 2: expected a value","repeats":"averages/handed-in:e-6"}}
-    A run or a schedule consumed an event, in the batch with what follows from it.
+    A run or a schedule consumed an event; the consequences are in the same batch.
     {"event":"eventConsumed","at":"2026-11-20T09:00:00Z","id":"e-7","by":"averages/handed-in"}
-    Events were old enough to be forgotten.
+    Errand forgot events that were old enough.
     {"event":"eventsForgotten","at":"2026-11-20T09:00:00Z","ids":["e-7"]}
-    A schedule took an event or a file into its batch; `due` is when the batch starts a run at the latest, and the first event's counts. The slot that is decided for the first event ends the batch.
+    A schedule added an event or a file to its batch. `due` says when the batch starts a run at the latest; the `due` of the first event counts. The slot that is decided for the first event ends the batch.
     {"event":"eventGathered","at":"2026-11-20T09:00:00Z","schedule":"averages/handed-in","id":"file-1f","due":"2026-11-20T09:10:00Z","file":{"path":"inbox/a.csv","bytes":120,"modifiedAt":"2026-11-20T08:59:58Z","at":"2026-11-20T09:00:00Z"}}
-    A schedule saw versions of files, which start nothing again: with the slot of one, or at its first look, which passes over what is there. Those that are `gone` are forgotten.
+    A schedule saw versions of files, which don't start a run again. The event comes with the slot of a file, or with the schedule's first look, which ignores the files that are there. The schedule forgets the files in `gone`.
     {"event":"filesSeen","at":"2026-11-20T09:00:00Z","schedule":"import/inbox","pattern":"inbox/*.csv","files":{"inbox/a.csv":{"bytes":120,"modifiedAt":"2026-11-20T08:59:58Z"}},"gone":["inbox/b.csv"]}
-    A schedule was added or changed. `spec` is what decides its slots; `language` is the version of the recipe language in which `texts` are read; `processedUntil` moves its mark.
+    A schedule was added or changed. `spec` decides its slots; `language` is the version of the recipe language for reading `texts`; `processedUntil` moves its mark.
     {"event":"scheduleSet","at":"2026-11-20T09:00:00Z","schedule":"averages/daily","recipe":"averages","file":"recipes/averages.yaml","spec":"cron 0 9 * * * UTC","texts":{"recipes/averages.yaml":"steps: []\n"},"language":2,"processedUntil":"2026-11-20T09:00:00Z","remainingRuns":3,"pausesOnFailure":true,"follows":"marks"}
     A schedule was removed.
     {"event":"scheduleRemoved","at":"2026-11-20T09:00:00Z","schedule":"averages/daily"}
     A schedule was paused or, without `pause`, resumed.
     {"event":"schedulePaused","schedule":"averages/daily","pause":{"at":"2026-11-20T09:00:00Z","origin":"person","note":"holidays"}}
-    A person set a schedule's mark back after the clock had been ahead. `started` are the slots after it that have a run.
+    A person set a schedule's mark back after the clock had been ahead. `started` lists the slots after the mark that have a run.
     {"event":"scheduleReset","at":"2026-11-20T09:00:00Z","schedule":"averages/daily","processedUntil":"2026-11-20T09:00:00Z","started":["2026-11-21T09:00:00Z"]}
-    A slot, or a row of `count` slots from `slot` to `until`, was decided. `run` is the run that it started, or the one that was in its way. A slot that waits has the `inputs` that were computed for it; the same slot that waits again completes them. A start out of turn has the `key` of its request, unless it started a run.
+    A slot, or a row of `count` slots from `slot` to `until`, was decided. `run` is the run that the slot started, or the run that blocked it. A waiting slot has the `inputs` that were computed for it; a further event of the same waiting slot completes them. A start out of turn has the `key` of its request, unless it started a run.
     {"event":"slotDecided","schedule":"averages/daily","slot":"2026-11-20T09:00:00Z","until":"2026-11-20T11:00:00Z","count":3,"outcome":"skippedOverlap","at":"2026-11-20T11:00:01Z","cause":{"kind":"slot"},"run":"019a9fd5-0000-7000-8000-000000000001","reason":"the run before it is still open","lateBy":"1s","inputs":{"day":"Friday"},"key":{"key":"2026-11","caller":"ada"}}
-    Requests are about to be sent on a connection that has limits, or its service asked to wait. They count for `per`.
+    Requests are about to be sent on a connection that has limits, or its service asked the caller to wait. The requests count for `per`.
     {"event":"connectionUsed","at":"2026-11-20T09:00:00Z","connection":"shop","requests":1,"per":"60s","heldUntil":"2026-11-20T09:00:30Z"}
-    A person had a token made for callers over HTTP. `sha256` is that of its text, which is not kept.
+    A person issued a token for callers over HTTP. `sha256` is the hash of the token's text; the text isn't kept.
     {"event":"tokenIssued","at":"2026-11-20T09:00:00Z","name":"phone","sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","scopes":["read","approve"],"recipes":["averages"],"expiresAt":"2027-02-18T09:00:00Z"}
     A person revoked a token.
     {"event":"tokenRevoked","at":"2026-11-20T09:00:00Z","name":"phone"}

@@ -6,9 +6,9 @@ import Recipes
 private let introduction = """
   # Keys
 
-  Every key of a recipe, of a test file and of `errand.yaml`, in the words that editors show, with examples that check.
-  The [recipe reference](recipes.md) explains the most important ones; `errand help KEY` prints the part of a key in the
-  terminal, and `errand schema` the schemas.
+  All keys of recipes, of test files and of `errand.yaml`, with the texts that editors show and with checked examples.
+  The [recipe reference](recipes.md) explains the most important keys. `errand help KEY` prints the text of a key in the
+  terminal, and `errand schema` prints the schemas.
 
   """
 

@@ -12,9 +12,9 @@ struct Manifest: Sendable {
     let folder: String
     let dependencies: [String]
 
-    /// The name by which Swift imports it.
+    /// The name that Swift imports it by.
     var module: String { name.replacing("-", with: "_") }
-    /// The folder of `Sources` that it is in, or that of the package.
+    /// The folder of `Sources` that it is in; else the package's.
     var floor: String { folder.split(separator: "/").first { $0 != "Sources" }.map { String($0) } ?? "" }
     var isC: Bool { floor == "CLibraries" && kind != .test }
     var isPlugin: Bool { floor == "Plugins" }

@@ -2,45 +2,45 @@ import Agent
 import Basics
 import RunState
 
-// The page of state machines. No table says what follows what: each machine is put into every state that it can come
-// to, every event is let happen to it there, and what the code makes of it is drawn.
+// The page of state machines. No table declares the transitions: each machine is put into every reachable state, every
+// event is applied to it there, and the resulting states are drawn.
 
 /// The page.
 func statePage() -> String {
   """
   # State machines
 
-  What a run, a step, an attempt, a schedule and the agent's work on a run can be, and what takes each from one state to
-  the next. The diagrams are made by trying every event in every state with the code that decides it, so that they show
-  what the code accepts.
+  The states of a run, a step, an attempt, a schedule and the agent's work on a run, and the events that lead from one
+  state to the next. The generator tries every event in every state with the code that decides it, so that the diagrams
+  show the events that the code accepts.
 
   ## Run
 
-  The status of a run in the state. The events are those of the journal ([`StateEvent.swift`](../Sources/Runtime/RunState/StateEvent.swift)); [`State.swift`](../Sources/Runtime/RunState/State.swift) folds them. An ended run takes no more of them.
+  The status of a run in the state. The events are the journal's events ([`StateEvent.swift`](../Sources/Runtime/RunState/StateEvent.swift)); [`State.swift`](../Sources/Runtime/RunState/State.swift) folds them. An ended run accepts no more events.
 
   \(runDiagram.mermaid)
 
   ## Step
 
-  The status of a step in the record of its run. A step that has ended begins anew in a `repeat`, a `retry` around it, or after a person's `--retry`.
+  The status of a step in the record of its run. An ended step begins again in a `repeat`, in a `retry` around it, or after a person's `--retry`.
 
   \(stepDiagram.mermaid)
 
   ## Attempt
 
-  One try of an action. It is in flight from before anything is sent; if the next one begins and the end of this one is not known, it is in doubt.
+  One try of an action. It is in flight before anything is sent. If the next attempt begins while the end of this one is unknown, this one is in doubt.
 
   \(attemptDiagram.mermaid)
 
   ## Schedule
 
-  What a schedule does with the slots that fall due: it decides them while it is active. [`Scheduler.swift`](../Sources/Runtime/Scheduler/Scheduler.swift) explains which outcome a slot has.
+  The status of a schedule. It decides the slots that fall due while it is active. [`Scheduler.swift`](../Sources/Runtime/Scheduler/Scheduler.swift) explains which outcome a slot has.
 
   \(scheduleDiagram.mermaid)
 
   ## A run in the agent
 
-  What the agent does with a run, decided by [`RunLifecycle.swift`](../Sources/Runtime/Agent/RunLifecycle.swift). After the slash is what [`RunHost.swift`](../Sources/Runtime/Agent/RunHost.swift) does next. In brackets is the status of the run in the state, where it matters.
+  The agent's work on a run, decided by [`RunLifecycle.swift`](../Sources/Runtime/Agent/RunLifecycle.swift). The word after the slash is the next action of [`RunHost.swift`](../Sources/Runtime/Agent/RunHost.swift). The word in brackets is the status of the run in the state, where it matters.
 
   \(lifecycleDiagram.mermaid)
 
@@ -58,13 +58,13 @@ private struct StateDiagram {
   private var order: [Arrow] = []
   private var groups: [(name: String, states: [String])] = []
 
-  /// Tries every event in every state that can be come to.
+  /// Tries every event in every reachable state.
   ///
   /// - Parameters:
-  ///   - key: What tells the machine's states from each other.
-  ///   - name: What the page calls a state.
-  ///   - groups: States that are drawn in a box; what all of them do alike is drawn once.
-  ///   - events: What a machine is after an event, and what is told of it; nil where it cannot happen.
+  ///   - key: Identifies a state of the machine.
+  ///   - name: Returns the page's name of a state.
+  ///   - groups: States that are drawn in a box; a transition that all of them share is drawn once.
+  ///   - events: Each returns a label, and the machine after an event; nil if the event cannot happen.
   init<Machine>(
     from start: Machine, groups: [(name: String, states: [String])] = [], key: (Machine) -> String,
     name: (Machine) -> String, events: [(Machine) -> (label: String, next: Machine)?]
@@ -109,7 +109,7 @@ private struct StateDiagram {
       lines += group.states.map { "    \($0)" } + ["  }"]
     }
     for arrow in order {
-      // What changes nothing is not drawn.
+      // An event without an effect isn't drawn.
       let labels = (labels[arrow] ?? []).filter { arrow.from != arrow.to || $0.contains("/") }
       if labels.isEmpty { continue }
       lines.append("  \(arrow.from) --> \(arrow.to): \(labels.joined(separator: ", "))")
@@ -118,12 +118,12 @@ private struct StateDiagram {
   }
 }
 
-// MARK: - What the journal's events make of the state
+// MARK: - The effects of the journal's events on the state
 
-/// A state, and what is told of how it came about.
+/// Applies an event to a state; returns the label of the transition, and the next state.
 private typealias Trial = (State) -> (label: String, next: State)?
 
-/// The trial of an event of the journal, which is impossible where the state refuses it.
+/// The trial of an event of the journal; nil if the state refuses it.
 private func trial(_ label: String, _ event: StateEvent) -> Trial {
   { state in
     var next = state
@@ -194,7 +194,7 @@ private var attemptDiagram: StateDiagram {
     from: state(
       after: .scheduleSet(scheduleSet), .runCreated(runCreated),
       .stepBegan(StepBegan(run: "r", at: now, step: "s", now: now))), key: name, name: name,
-    // What ended is what began.
+    // Only an attempt in flight can end.
     events: attemptTrials.enumerated().map { place, trial in
       { state in place == 0 || name(state) == "inFlight" ? trial(state) : nil }
     })
@@ -221,11 +221,11 @@ private var scheduleDiagram: StateDiagram {
     ])
 }
 
-// MARK: - What the agent does
+// MARK: - The agent's actions
 
 private typealias Life = RunLifecycle<String>
 
-/// The trial of what happens to a run in its agent.
+/// The trial of an event that happens to a run in its agent.
 private func trial(
   _ label: String, _ event: @escaping (inout Life) -> Life.Effect?
 ) -> (Life) -> (label: String, next: Life)? {

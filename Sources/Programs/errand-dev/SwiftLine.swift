@@ -1,9 +1,11 @@
 import Foundation
 
-/// A line of Swift, reduced to its code.
+/// A line of Swift, divided into code and comment.
 struct SwiftLine {
   /// The line without its comments, and without its part of a multi-line string.
   var code = ""
+  /// The text of its comments.
+  var comment = ""
   /// Whether it begins inside a multi-line string.
   let beginsInText: Bool
 
@@ -30,8 +32,9 @@ struct SwiftLine {
           commentDepth += 1
           rest = rest.dropFirst(2)
         } else if commentDepth > 0 {
-          rest = rest.dropFirst()
+          found.comment.append(rest.removeFirst())
         } else if rest.hasPrefix("//") {
+          found.comment += rest.drop { $0 == "/" }
           break
         } else if let (begin, wanted) = longTexts.first(where: { rest.hasPrefix($0.begin) }) {
           end = wanted
@@ -47,7 +50,7 @@ struct SwiftLine {
     }
   }
 
-  /// The rest after a single-line string, in which nothing is a comment.
+  /// Returns the rest after a single-line string, since `//` in a string isn't a comment.
   private static func afterText(_ line: Substring) -> Substring {
     if line.first == "#" {
       guard let end = line.dropFirst(2).range(of: "\"#") else { return line[line.endIndex...] }

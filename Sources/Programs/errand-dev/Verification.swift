@@ -9,6 +9,7 @@ import Foundation
 //   see a plugin.
 // - Shipped targets import neither Foundation nor the standard library's regular expressions, which are a megabyte.
 // - Every generated file is up to date, and every plugin's folder is in the list.
+// - No more lines have a hard phrase than `WordCount` allows.
 
 /// The check of the package that a test runs.
 struct Verification {
@@ -38,7 +39,10 @@ struct Verification {
     for target in manifest.targets where target.kind != .system {
       faults += imports(of: target, in: try SourceFile.all(of: target, in: root), manifest)
     }
+    faults += floors(of: manifest, on: try root.appending(path: Self.floorsPage).text())
     return faults + unlistedPlugins(manifest) + staleFiles(try generatedFiles(in: root))
+      + (try WordCount(of: root)).faults
+      + (try longRows())
   }
 
   // MARK: Dependencies
@@ -62,6 +66,56 @@ struct Verification {
         } else if let other = Self.floors.firstIndex(of: dependency.floor), other > own {
           faults.append("Package.swift: error: '\(target.name)' uses '\(name)', which lies on a higher floor")
         }
+      }
+    }
+    return faults
+  }
+
+  /// The page whose table names each target on its floor.
+  static let floorsPage = "docs/architecture.md"
+
+  /// Compares the table of floors with the manifest.
+  ///
+  /// A row is `| FLOOR | targets in backquotes | purpose |`.
+  func floors(of manifest: Manifest, on page: String) -> [String] {
+    var floors: [String: [String]] = [:]
+    for line in page.split(separator: "\n") where line.hasPrefix("| ") {
+      let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+      guard cells.count == 3, Self.floors.contains(cells[0]) else { continue }
+      // The names between backquotes are at the odd places.
+      for (number, name) in cells[1].split(separator: "`", omittingEmptySubsequences: false).enumerated()
+      where !number.isMultiple(of: 2) {
+        floors[String(name), default: []].append(cells[0])
+      }
+    }
+    var faults: [String] = []
+    for target in manifest.targets where target.kind != .test && Self.floors.contains(target.floor) {
+      let named = floors.removeValue(forKey: target.name) ?? []
+      if named != [target.floor] {
+        faults.append(
+          "\(Self.floorsPage): error: name '\(target.name)' once in the table of floors, on the floor \(target.floor)")
+      }
+    }
+    return faults
+      + floors.keys.sorted().map {
+        "\(Self.floorsPage): error: the table of floors names '\($0)', which isn't a target"
+      }
+  }
+
+  /// The most characters of a row of a table, which people read on one line.
+  static let longestRow = 400
+
+  /// The rows of tables of `docs` that are too long.
+  func longRows() throws(ToolError) -> [String] {
+    let names = FileManager.default.enumerator(atPath: root.appending(path: "docs").path)?.compactMap { $0 as? String }
+    var faults: [String] = []
+    for name in (names ?? []).sorted() where name.hasSuffix(".md") {
+      let lines = try root.appending(path: "docs/\(name)").text().split(
+        separator: "\n", omittingEmptySubsequences: false)
+      for (number, line) in lines.enumerated() where line.hasPrefix("|") && line.count > Self.longestRow {
+        faults.append(
+          "docs/\(name):\(number + 1): error: the row has \(line.count) characters, and at most \(Self.longestRow) are easy to read; divide it"
+        )
       }
     }
     return faults

@@ -7,8 +7,12 @@ let program = Command(
   subcommands: [
     Command("generate", "Writes every generated file: the plugins' pages, the schemas, the functions' page."),
     Command(
-      "verify", "Finds outdated generated files, and wrong imports and dependencies between targets."),
+      "verify",
+      "Finds outdated generated files, wrong imports and dependencies between targets, and too many hard phrases."),
     Command("lines", "Counts the lines of Swift by folder, without blanks and comments."),
+    Command(
+      "words", "Counts the lines of comments and pages that have phrases which are hard to read, by folder.",
+      options: [.flag("lines", "Lists the lines instead.")]),
     Command(
       "cel", "Reads lines of an expression suite from standard input, and writes the result of each.",
       examples: [.init("cel", "For example with cel-pure.jsonl of the CEL suite as standard input.")]),
@@ -40,6 +44,9 @@ do {
       let count = try LineCount(of: try Package.root())
       for folder in count.folders { print("\(folder.path): \(folder.lines)") }
       print("together: \(count.total)")
+    case "words":
+      let count = try WordCount(of: try Package.root())
+      print(parsed["lines"].isGiven ? count.found.joined(separator: "\n") : count.table)
     case "cel": answerLines(answerSuiteLine)
     case "cron": answerLines(answerCronLine)
     default:

@@ -18,10 +18,10 @@ extension Dispatch {
     }.failure ?? .done
   }
 
-  /// Shows what is found in the recipes that the command line names.
+  /// Shows the diagnostics of the recipes that the command line names.
   ///
   /// - Parameter mends: Whether the fixes that leave no doubt are applied first.
-  /// - Returns: All that was found, and the exit code if there is an error among it.
+  /// - Returns: All diagnostics, and the exit code if one of them is an error.
   func examineRecipes(
     _ nothing: String, mends: Bool = false,
     _ findings: (CheckedRecipe, SecretSources, Workspace) async -> [Diagnostic]
@@ -62,7 +62,7 @@ extension Dispatch {
       do throws(FileError) {
         let source = try environment.read(path)
         if RecipeTestFile.isName(path) {
-          // The faults of the recipe itself are told where it is checked.
+          // The faults of the recipe itself are reported where it is checked.
           found += RecipeTestFile.check(source, in: environment).diagnostics.of(path)
           continue
         }
@@ -156,9 +156,9 @@ extension Dispatch {
 }
 
 extension Workspace {
-  /// What recipes are checked against, with the settings of the connections here.
+  /// The environment that recipes are checked in, with the settings of this folder's connections.
   ///
-  /// - Parameter texts: Texts of files that count more than what is on disk.
+  /// - Parameter texts: Texts of files, which replace the texts on disk.
   func environmentOfChecks(with texts: [String: Source] = [:]) -> RecipeEnvironment {
     var environment = environment
     if !texts.isEmpty {
@@ -174,8 +174,8 @@ extension Workspace {
   /// The faults between the recipes of folders, as `serve` finds them.
   ///
   /// - Parameters:
-  /// - recipes: The recipes that were read, nil for a faulty one.
-  ///   - given: What the command line names; single files need not be served together.
+  ///   - recipes: The recipes that were read, nil for a faulty one.
+  ///   - given: The arguments of the command line; single files need not be served together.
   func faults(among recipes: [Recipe?], of given: [String]) -> [Diagnostic] {
     guard given.isEmpty || given.contains(where: Workspace.isFolder) else { return [] }
     var faults: [Diagnostic] = []

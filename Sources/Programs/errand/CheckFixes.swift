@@ -7,12 +7,12 @@ import RecipeEditing
 import Recipes
 
 extension Dispatch {
-  /// Whether a path is that of the configuration by its name.
+  /// Whether a path is a configuration's, by its name.
   static func isConfiguration(_ path: String) -> Bool { path == "errand.yaml" || path.hasSuffix("/errand.yaml") }
 
   /// Applies the fixes that leave no doubt to errand.yaml.
   ///
-  /// - Parameter isNamed: Whether the file is to be changed, and not only what is beside it.
+  /// - Parameter isNamed: Whether the file itself may be changed, or only files beside it.
   /// - Returns: The text that it has or, if nothing may be written, would have; nil if it isn't there.
   func mendConfiguration(
     besides place: String?, isNamed: Bool, _ result: inout MendedFiles
@@ -38,7 +38,7 @@ extension Dispatch {
 
   /// Applies the fixes that leave no doubt to recipes and tests, and shows them as a diff.
   func mend(_ paths: [String], _ workspace: Workspace, _ result: inout MendedFiles) {
-    /// What was read of each file, by its path without links, because one may be named twice.
+    /// The fixed texts of the files, by paths without links, because a file may be named twice.
     var known: [String: [UInt8]] = [:]
     // A test is checked against its recipe.
     let schema = FileSchema.recipe.document(catalog)
@@ -50,7 +50,7 @@ extension Dispatch {
         continue
       }
       let environment = workspace.environmentOfChecks(with: result.texts)
-      // What can't be read is told where it is checked.
+      // The check reports a file that can't be read.
       guard let source = try? environment.read(path) else { continue }
       if !RecipeTestFile.isName(path), LikelyRecipe(source, schema: schema).isForeign {
         result.foreign.insert(source.name)
@@ -64,7 +64,7 @@ extension Dispatch {
   /// Applies the fixes of a file and shows them, and notes the text that the file has or, if nothing may be written,
   /// would have.
   ///
-  /// - Parameter check: Finds what is at fault in a text, and tells the observer of secrets in it.
+  /// - Parameter check: Returns the faults of a text, and reports secrets in it to the observer.
   private func mend(
     _ source: Source, at path: String, _ result: inout MendedFiles,
     check: @escaping (_ text: Source, _ observer: CheckObserver?) -> [Diagnostic]
@@ -74,7 +74,7 @@ extension Dispatch {
     result.texts[name] = source
     let time = SystemTime()
     var start: TimeSpan?
-    let mending = Mending(source.bytes) {
+    let search = FixSearch(source.bytes) {
       // All fixes together are tried however long the first check took.
       let now = time.elapsed()
       defer { start = start ?? now }
@@ -82,11 +82,11 @@ extension Dispatch {
     } check: {
       check(Source(name: name, bytes: $0), nil)
     }
-    if !mending.isComplete { result.unfinished.insert(name) }
-    guard mending.text != source.bytes else { return }
+    if !search.isComplete { result.unfinished.insert(name) }
+    guard search.text != source.bytes else { return }
     if !parsed["dry-run"].isGiven {
       do throws(FileError) {
-        guard try Files.replace(source.bytes, with: mending.text, at: path) else {
+        guard try Files.replace(source.bytes, with: search.text, at: path) else {
           result.problems.append(
             Diagnostic("'\(name)' has changed while it was checked, so nothing is written to it"))
           result.unwritten.insert(name)
@@ -98,9 +98,9 @@ extension Dispatch {
         return
       }
     }
-    let text = Source(name: name, bytes: mending.text)
+    let text = Source(name: name, bytes: search.text)
     result.texts[name] = text
-    result.fixCount += mending.applied.count
+    result.fixCount += search.applied.count
     result.fileCount += 1
     func hidingSecrets(of text: Source) -> Source {
       let observer = CheckObserver()
@@ -110,12 +110,12 @@ extension Dispatch {
     let isText = parsed["format"].text ?? "text" == "text"
     let diff = UnifiedDiff(
       hidingSecrets(of: source), hidingSecrets(of: text), path: Workspace.shown(name),
-      context: mending.isReadable ? 3 : 0
+      context: search.isReadable ? 3 : 0
     ).rendered(colour: isText ? console.colourOut : console.colourError)
     console.show(patch: diff, isAside: !isText)
   }
 
-  /// Says how much was mended.
+  /// Reports how many fixes were applied.
   func tellCounts(of files: MendedFiles) {
     guard files.fileCount > 0 else { return }
     let fixes = files.fixCount == 1 ? "1 fix" : "\(files.fixCount) fixes"
@@ -132,7 +132,7 @@ extension Dispatch {
     return String(cString: resolved)
   }
 
-  /// What is at fault in the text of a recipe or a test itself.
+  /// The faults in the text of a recipe or a test itself.
   private static func faults(
     of source: Source, in environment: RecipeEnvironment, _ observer: CheckObserver?
   ) -> [Diagnostic] {
@@ -145,7 +145,7 @@ extension Dispatch {
   }
 }
 
-/// What `errand check --fix` has made of files.
+/// The results of `errand check --fix`.
 struct MendedFiles {
   /// How many fixes were applied.
   var fixCount = 0
@@ -232,7 +232,7 @@ extension Diagnostic.Fix {
 }
 
 extension Diagnostic.Edit {
-  /// The lines and columns of what is replaced; it ends before the last.
+  /// The lines and columns of the replaced text; the end is exclusive.
   fileprivate func region(in source: Source) -> ValueMap {
     let (start, end) = (source.position(at: range.lowerBound), source.position(at: range.upperBound))
     return ValueMap([

@@ -7,14 +7,14 @@ let program = Command(
   "errand", "Runs recipes: YAML files that chain typed actions of services.",
   options: [
     .option("config", "FILE", "The configuration, instead of the errand.yaml found upward from the recipe.", .file),
-    .option("state", "DIR", "The folder of the state, instead of the one the configuration names.", .folder),
+    .option("state", "DIR", "The state folder, instead of the folder that the configuration names.", .folder),
     .option(
       "remote", "URL", "Asks the agent at an address, with a token, instead of the folder's ($ERRAND_REMOTE).", .text),
     .option(
       "token-file", "FILE", "With --remote: a file with the token, which only you may read ($ERRAND_TOKEN_FILE).", .file
     ),
     .option(
-      "token-secret", "NAME", "With --remote: the secret that is the token, from the sources of errand.yaml.",
+      "token-secret", "NAME", "With --remote: the secret that holds the token, from the sources of errand.yaml.",
       .name(.secret)),
     .flag("quiet", short: "q", "Prints only results and errors."),
     .flag("verbose", short: "v", "Prints more."),
@@ -48,7 +48,7 @@ private let overrides = Command.Option.option(
   .name(.setting), repeats: true)
 
 let runKey = Command.Option.option(
-  "key", "KEY", "Starts no second run of the recipe with the same key, and shows the run that has it.", .text)
+  "key", "KEY", "Starts only one run of the recipe with this key; if there is one already, shows it.", .text)
 
 private let runCommand = Command(
   "run", "Runs a recipe and shows its progress.",
@@ -62,58 +62,64 @@ private let runCommand = Command(
     runKey,
     .flag("confirm", "Plans the run first, shows the plan, and asks."),
     .option(
-      "plan", "FILE", "Runs only if a plan that 'errand plan --out' wrote still holds, with its inputs.", .file),
-    .option("record", "FILE", "Writes what came from outside to a file, without secrets.", .file),
+      "plan", "FILE", "Runs with the inputs of a plan from 'errand plan --out', and only if the plan still holds.",
+      .file),
+    .option("record", "FILE", "Records the answers from outside in a file, without secrets.", .file),
     .flag("force", "Replaces an existing recording."),
     .option(
-      "replay", "FILE", "Answers from a recording what came from outside, with a state that is thrown away.", .file),
+      "replay", "FILE",
+      "Replays a recording: takes the answers from outside from it, with a state that is thrown away.", .file),
     .flag("detach", "Hands the run to the folder's agent, prints its id, and does not wait for it."),
     .flag("json", "Prints one JSON document when the run is over."),
     .option(
-      "log-format", "FORMAT", "How progress is shown: text, json or github.",
+      "log-format", "FORMAT", "The format of the progress: text, json or github.",
       .choice(ProgressDisplay.Format.allCases.map(\.rawValue))),
   ],
   examples: [
     .init("run recipes/markbook-averages.yaml -i markbook=1207731 -i into=Average", "Runs with two inputs."),
-    .init("run report.yaml --inputs inputs.json --json", "For other programs."),
-    .init("run report --remote https://errand.example.org --token-file token", "Starts and follows it elsewhere."),
-    .init("run report.yaml -i month=2026-11 --key 2026-11", "Starts one run for the month, however often repeated."),
+    .init("run report.yaml --inputs inputs.json --json", "Prints one JSON document, for other programs."),
+    .init(
+      "run report --remote https://errand.example.org --token-file token",
+      "Starts and follows a run on another machine."),
+    .init(
+      "run report.yaml -i month=2026-11 --key 2026-11",
+      "Starts one run for the month, however often the command is repeated."),
   ])
 
 private let checkCommand = Command(
   "check", "Finds every fault in recipes without running them.",
   arguments: [
     .repeated(
-      "recipe", "The recipes; those of the configured folders if none is given.", .name(.recipeFile), atLeast: 0)
+      "recipe", "The recipes; all recipes of the configured folders if left out.", .name(.recipeFile), atLeast: 0)
   ],
   options: [
-    .option("format", "FORMAT", "How faults are written.", .choice(["text", "json", "github", "sarif"])),
-    .flag("fix", "Applies the fixes that leave no doubt, and shows them as a diff."),
+    .option("format", "FORMAT", "The format of the faults.", .choice(["text", "json", "github", "sarif"])),
+    .flag("fix", "Applies the unambiguous fixes, and shows them as a diff."),
     .flag("dry-run", "With --fix, shows the diff and changes no file."),
   ],
   examples: [
     .init("check recipes/weekly.yaml", "Checks one recipe."),
-    .init("check --fix --dry-run", "Shows what can be mended without asking."),
+    .init("check --fix --dry-run", "Shows the unambiguous fixes."),
     .init("check --format github", "Marks the faults in a pull request."),
   ])
 
 private let lintCommand = Command(
-  "lint", "Finds what could be simpler or safer in recipes that check: hints, and no errors.",
+  "lint", "Suggests simpler or safer forms for recipes that pass the check: hints, not errors.",
   arguments: [
     .repeated(
-      "recipe", "The recipes; those of the configured folders if none is given.", .name(.recipeFile), atLeast: 0)
+      "recipe", "The recipes; all recipes of the configured folders if left out.", .name(.recipeFile), atLeast: 0)
   ],
   options: [
-    .option("format", "FORMAT", "How hints are written.", .choice(["text", "json", "github", "sarif"])),
+    .option("format", "FORMAT", "The format of the hints.", .choice(["text", "json", "github", "sarif"])),
     .flag("strict", "Exits with 1 if there is a hint."),
   ],
   examples: [
     .init("lint", "Checks every recipe in the recipe folders."),
-    .init("lint recipes/weekly.yaml --strict", "Fails where there is a hint, for a build."),
+    .init("lint recipes/weekly.yaml --strict", "Fails if there is a hint, for a build."),
   ])
 
 private let planCommand = Command(
-  "plan", "Shows what a run would change: reads for real, and writes nothing.",
+  "plan", "Shows the changes that a run would make: reads for real, and writes nothing.",
   arguments: [.required("recipe", "The recipe's file.", .name(.recipeFile))],
   options: inputOptions + [
     .flag("sandbox", "Plans against made-up services in this process."),
@@ -129,34 +135,37 @@ private let planCommand = Command(
 
 private let testCommand = Command(
   "test",
-  "Tests recipes: in sandboxes, on a clock of their own, so that days pass in milliseconds; and plugins from outside.",
+  "Tests plugins from outside, and recipes in sandboxes, on their own clock, so that days pass in milliseconds.",
   arguments: [
     .repeated(
-      "file", "The test files; those in the folder 'tests' of the recipes, and the folder's plugins, if none is given.",
+      "file", "The test files; if left out, all files in the folder 'tests' of the recipes, and the folder's plugins.",
       .name(.testFile),
       atLeast: 0)
   ],
   options: [
-    .option("format", "FORMAT", "How outcomes are written.", .choice(["text", "json", "junit", "github"])),
-    .flag("update", "Writes what was found into the test files, where outputs, runs, requests and slots are recorded."),
-    .flag("watch", "Tests again whenever a recipe or a test file has changed."),
+    .option("format", "FORMAT", "The format of the outcomes.", .choice(["text", "json", "junit", "github"])),
+    .flag("update", "Writes the results into the test files, where outputs, runs, requests and slots are recorded."),
+    .flag("watch", "Repeats the tests whenever a recipe or a test file changes."),
   ],
   examples: [
     .init("test", "Runs every test of the recipes' folders."),
-    .init("test recipes/tests/weekly.test.yaml --watch", "While writing a recipe."),
+    .init("test recipes/tests/weekly.test.yaml --watch", "Repeats the test while you write the recipe."),
   ])
 
 private let serveCommand = Command(
   "serve", "Runs the agent: starts scheduled runs, wakes waiting runs and resumes interrupted ones.",
   options: [
     .option(
-      "log-format", "FORMAT", "How the log is written: text, json or github.",
+      "log-format", "FORMAT", "The format of the log: text, json or github.",
       .choice(ProgressDisplay.Format.allCases.map(\.rawValue))),
     .option(
-      "queue", "Q,…", "The queues of the runs that it takes up from a database, in place of those of errand.yaml.",
+      "queue", "Q,…", "The queues whose runs it claims from a database, instead of the queues in errand.yaml.",
       .text),
-    .option("capacity", "N", "How many runs of a database it holds at once, in place of what errand.yaml says.", .text),
-    .flag("no-schedules", "Leaves the schedules of a database to others, as a machine without their recipes must."),
+    .option(
+      "capacity", "N", "The number of runs of a database that it holds at once, instead of the number in errand.yaml.",
+      .text),
+    .flag(
+      "no-schedules", "Leaves the schedules of a database to other workers, as a machine without their recipes must."),
     .flag("sandbox", "Serves against made-up services, with a temporary state and temporary files."),
     .flag("systemd-unit", "Prints a systemd unit with this folder's paths and exits."),
     .flag("user", "With --systemd-unit: a unit for your own systemd, without restrictions."),
@@ -164,7 +173,7 @@ private let serveCommand = Command(
   examples: [
     .init("serve", "Serves the recipes of the folders that errand.yaml names, or of 'recipes'."),
     .init("serve --sandbox", "Lets you try the recipes and the pages without the real services."),
-    .init("serve --systemd-unit", "Prints a unit to save as errand.service, with which systemd keeps it running."),
+    .init("serve --systemd-unit", "Prints a unit to save as errand.service, so that systemd keeps the agent running."),
   ])
 
 private let actionsCommand = Command(
@@ -194,7 +203,8 @@ private let graphCommand = Command(
       .choice(["text", "mermaid", "dot", "svg"]))
   ],
   examples: [
-    .init("graph recipes/markbook-averages.yaml", "Shows the steps, and what each reads of which type."),
+    .init(
+      "graph recipes/markbook-averages.yaml", "Shows the steps, and the values that each step reads, with their types."),
     .init("graph 0199a --format svg", "Draws a run, with times and states, to standard output."),
   ])
 
@@ -202,7 +212,8 @@ private let newCommand = Command(
   "new", "Creates a starter file.",
   subcommands: [
     Command(
-      "recipe", "Writes a recipe that checks: from a template, an action, a crontab, or your answers to questions.",
+      "recipe",
+      "Creates a recipe that passes the check: from a template, an action, a crontab, or your answers to questions.",
       arguments: [
         .optional(
           "name", "The name of the recipe and of its file; derived from the template or action if left out.", .text)
@@ -210,11 +221,12 @@ private let newCommand = Command(
       options: [
         .option("from", "TEMPLATE", "The template to start from.", .choice(RecipeTemplates.all.map(\.name))),
         .option("uses", "ACTION", "The action to start from, such as markbook.getMarkbook.", .name(.action)),
-        .option("cron", "TIMES", "With --uses: when it runs on its own, such as '30 17 * * FRI'.", .text),
-        .option("from-crontab", "FILE", "A crontab, each line of which becomes a recipe; - for standard input.", .file),
+        .option("cron", "TIMES", "With --uses: the times of its schedule, such as '30 17 * * FRI'.", .text),
+        .option("from-crontab", "FILE", "A crontab; each line of it becomes a recipe; - for standard input.", .file),
         .flag(
           "user-column",
-          "With --from-crontab: each line names a user, as in /etc/crontab and /etc/cron.d, where it is known."),
+          "With --from-crontab: each line names a user, as in /etc/crontab and /etc/cron.d, which don't need this flag."
+        ),
       ],
       examples: [
         .init("new recipe", "Asks which template, and for its inputs."),
@@ -223,11 +235,11 @@ private let newCommand = Command(
         .init("new recipe --from-crontab -", "Reads what 'crontab -l' pipes into it."),
       ]),
     Command(
-      "test", "Writes a test of a recipe that passes, to go on from.",
+      "test", "Creates a first test of a recipe, which passes.",
       arguments: [.required("recipe", "The recipe's file.", .name(.recipeFile))],
       examples: [.init("new test recipes/weekly.yaml", "Writes recipes/tests/weekly.test.yaml.")]),
     Command(
-      "shape", "Prints the types of samples of JSON, to put under 'shape' of a step.",
+      "shape", "Prints the types of JSON samples, for the key 'shape' of a step.",
       arguments: [
         .repeated("file", "Files with a JSON document each; - for standard input.", .file, atLeast: 1)
       ],
@@ -236,16 +248,16 @@ private let newCommand = Command(
         .init("new shape -", "Reads what a program such as curl pipes into it."),
       ]),
     Command(
-      "plugin", "Creates a plugin in another language: one file, and a test of it.",
+      "plugin", "Creates a plugin in another language: one file, and its test.",
       arguments: [
         .required("language", "The plugin's language: python.", .choice(["python"])),
-        .required("name", "The plugin's name, which recipes use before those of its actions.", .text),
+        .required("name", "The plugin's name, which recipes write before the names of its actions.", .text),
       ],
       examples: [.init("new plugin python notes", "Writes plugins/notes.py and plugins/test_notes.py.")]),
     Command(
-      "folder", "Makes a folder for recipes: errand.yaml, a first recipe with its test, and schemas for editors.",
+      "folder", "Creates a folder for recipes: errand.yaml, a first recipe with its test, and schemas for editors.",
       arguments: [.optional("dir", "The folder; this one if left out.", .folder)],
-      examples: [.init("new folder errands", "Makes the folder 'errands'.")]),
+      examples: [.init("new folder errands", "Creates the folder 'errands'.")]),
   ])
 
 private func effectOption(_ more: String = "") -> Command.Option {
@@ -257,11 +269,11 @@ private func effectOption(_ more: String = "") -> Command.Option {
 
 private let datesOption = Command.Option.option(
   "dates", "HOW",
-  "'text' reads dates and times as texts, for services and servers that leave out the zone; 'typed' ends that.",
+  "'text' reads dates and times as texts, for services and servers that leave out the zone; 'typed' undoes that.",
   .choice(["text", "typed"]))
 
 private let pluginCommand = Command(
-  "plugin", "Manages plugins that are made of OpenAPI documents and MCP servers.",
+  "plugin", "Manages plugins that are made from OpenAPI documents and MCP servers.",
   subcommands: [
     Command(
       "list", "Lists the folder's plugins, with the source of each and whether it can be used.",
@@ -269,8 +281,8 @@ private let pluginCommand = Command(
     Command(
       "add", "Adds a plugin: writes plugins/NAME.lock.json beside errand.yaml.",
       arguments: [
-        .required("kind", "Where the actions come from.", .choice(["openapi", "mcp"])),
-        .required("name", "The plugin's name, which recipes use before an action's."),
+        .required("kind", "The kind of the source.", .choice(["openapi", "mcp"])),
+        .required("name", "The plugin's name, which recipes write before the names of its actions."),
         .repeated(
           "source", "For openapi: a document, as a file or a URL. For mcp: a URL, or -- and a command.",
           .file, atLeast: 1, mayBeCommand: true),
@@ -278,10 +290,10 @@ private let pluginCommand = Command(
       options: [
         .option(
           "only", "WHAT",
-          "For openapi: an operation, a path such as /pets/*, or a tag such as tag:pets.", .text,
+          "For openapi: adds only an operation, a path such as /pets/*, or a tag such as tag:pets.", .text,
           repeats: true),
         datesOption, effectOption(),
-        .flag("trust-hints", "For mcp: trusts the server's hints on which tools only read and which can be repeated."),
+        .flag("trust-hints", "For mcp: trusts the server's hints about tools that only read or can be repeated."),
         .option(
           "env", "NAME", "For mcp: passes a secret to the command as an environment variable of the same name.",
           .name(.secret),
@@ -299,12 +311,12 @@ private let pluginCommand = Command(
       arguments: [
         .required("name", "The plugin.", .name(.lockedPlugin)),
         .repeated(
-          "source", "Where the plugin is from now, if its document, server or program has moved.", .file,
+          "source", "The plugin's new source, if its document, server or program has moved.", .file,
           mayBeCommand: true),
       ],
       options: [
         .option("only", "WHAT", "For openapi: replaces the earlier choice of operations.", .text, repeats: true),
-        datesOption, effectOption("; or default, to take back what was given"),
+        datesOption, effectOption("; or default, to undo an earlier setting"),
         .flag("trust-hints", "For mcp: trusts the server's hints from now on."),
         .flag("distrust-hints", "For mcp: no longer trusts the server's hints."),
         .flag("dry-run", "Writes nothing."),
@@ -321,7 +333,7 @@ private let pluginCommand = Command(
   ], defaultSubcommand: "list", otherWords: .ofPlugin)
 
 private let schemaCommand = Command(
-  "schema", "Prints the JSON Schema by which editors complete and check files.",
+  "schema", "Prints the JSON Schema that editors use to complete and check files.",
   arguments: [
     .optional(
       "file", "recipe (if left out), for recipes and their tests; test; or errand, for errand.yaml.",
@@ -333,17 +345,19 @@ private let schemaCommand = Command(
 
 private let lspCommand = Command(
   "lsp",
-  "Serves an editor over standard input and output: faults while you type, completion, and what each thing means (LSP 3.17).",
+  "Serves an editor over standard input and output: faults while you type, completion, and explanations (LSP 3.17).",
   options: [
     .flag("stdio", "Changes nothing: standard input and output are used in any case. Some editors add it.")
   ],
   examples: [
-    .init("lsp", "Is what an editor starts for YAML files; docs/editors.md has the settings of several.")
+    .init(
+      "lsp",
+      "Serves an editor that starts this command for YAML files; docs/editors.md has the settings of several editors.")
   ])
 
 private let mcpCommand = Command(
   "mcp",
-  "Offers recipes to an assistant as tools, over standard input and output (MCP). The user confirms what they write.",
+  "Offers recipes to an assistant as tools, over standard input and output (MCP). The user confirms their writes.",
   options: [.flag("sandbox", "Runs recipes against made-up services, with a state that is thrown away.")],
   examples: [
     .init("mcp", "Serves an assistant that starts this command; docs/assistants.md has its settings."),
@@ -351,7 +365,7 @@ private let mcpCommand = Command(
   ])
 
 private let sandboxCommand = Command(
-  "sandbox", "Keeps a plugin's made-up service running, to try recipes and programs against.",
+  "sandbox", "Runs a plugin's sandbox: a made-up service, to try recipes and programs against.",
   arguments: [.required("plugin", "The plugin.", .name(.plugin))],
   options: [.option("port", "PORT", "The port on 127.0.0.1; any free one if left out.", .int(0...65_535))],
   examples: [.init("sandbox markbook --port 8081", "Then run with --set connections.markbook.baseURL=….")])
@@ -369,7 +383,7 @@ private let tokenCommand = Command(
       arguments: [.required("name", "The token's name; decisions are recorded under it.", .text)],
       options: [
         .option(
-          "scope", "SCOPE", "What the token allows; repeat it for more scopes. Default: read.",
+          "scope", "SCOPE", "A scope that the token allows; repeat it for more scopes. Default: read.",
           .choice(TokenScope.allCases.map(\.rawValue)),
           repeats: true),
         .option(
@@ -382,7 +396,8 @@ private let tokenCommand = Command(
         .init("token new shop --scope start --recipe invoice", "Lets a shop start one recipe."),
       ]),
     Command(
-      "list", "Lists the tokens, with what they allow.", options: [.flag("json", "Prints JSON.")]),
+      "list", "Lists the tokens, with the scopes and recipes that they allow.", options: [.flag("json", "Prints JSON.")]
+    ),
     Command(
       "revoke", "Revokes a token at once.", arguments: [.required("name", "The token's name.", .name(.token))],
       examples: [.init("token revoke phone", "The phone can no longer log in or use the API.")]),
@@ -395,22 +410,24 @@ private let workersCommand = Command(
   "workers", "Lists, drains and evicts the agents that share a state in PostgreSQL.",
   subcommands: [
     Command(
-      "list", "Lists the workers with what they take up, how many runs they hold and how long their leases last.",
-      options: [.flag("json", "Prints JSON, with what each worker offers.")],
-      examples: [.init("workers", "Shows which machines carry runs on, and which of them leads the schedules.")]),
+      "list", "Lists the workers, with their queues, the number of runs that they hold and the ends of their leases.",
+      options: [.flag("json", "Prints JSON, with everything that each worker offers.")],
+      examples: [
+        .init("workers", "Shows the machines that claim runs, and the leader, which decides on the schedules.")
+      ]),
     Command(
       "drain",
-      "Has a worker take up no more runs: it finishes those it is running, and gives up those that wait and the lead "
-        + "of the schedules.",
+      "Stops a worker from claiming runs: it finishes its running runs, and gives up its waiting runs and the lead of "
+        + "the schedules.",
       arguments: [workerArgument],
-      options: [.flag("undo", "Has it take up runs again; so does a restart of it.")],
+      options: [.flag("undo", "Lets it claim runs again; a restart does so, too.")],
       examples: [.init("workers drain lab-3", "Empties a machine before it is stopped.")]),
     Command(
       "evict",
-      "Ends a worker's lease, so that others take over its runs at once. If it still runs, it may repeat what another "
-        + "does, until it notices within seconds; then it comes back with a new lease.",
+      "Ends a worker's lease, so that other workers take over its runs at once. If it is still running, it may repeat "
+        + "another worker's actions, until it notices within seconds; then it comes back with a new lease.",
       arguments: [workerArgument],
-      options: [.flag("force", "Evicts it although its lease lasts, because it is known to be gone.")],
+      options: [.flag("force", "Evicts it before its lease expires, because you know that it is gone.")],
       examples: [.init("workers evict lab-3 --force", "Doesn't wait for the lease of a machine that lost its power.")]),
   ], defaultSubcommand: "list")
 
@@ -418,10 +435,10 @@ private let secretsCommand = Command(
   "secrets", "Checks secrets without revealing them.",
   subcommands: [
     Command(
-      "check", "Shows which recipes need which secrets, where each comes from, and what is missing or faulty.",
+      "check", "Shows the secrets that recipes need, the source of each, and missing secrets and faulty sources.",
       arguments: [
         .repeated(
-          "recipe", "The recipes; those of the folders of errand.yaml if none is given.", .name(.recipeFile), atLeast: 0
+          "recipe", "The recipes; all recipes of errand.yaml's folders if left out.", .name(.recipeFile), atLeast: 0
         )
       ],
       options: [.flag("json", "Prints JSON.")],
@@ -429,44 +446,46 @@ private let secretsCommand = Command(
   ])
 
 private let stateCommand = Command(
-  "state", "Moves the whole state: open runs, history, slots and large values; makes one in a database.",
+  "state",
+  "Exports and imports the whole state: open runs, history, slots and large values; creates one in a database.",
   subcommands: [
     Command(
       "export", "Writes the state to one file, also while agents work on it.",
       arguments: [.required("file", "The file to write; - for standard output.", .file)],
       options: [
         .flag("force", "Replaces an existing file."),
-        .flag("move", "Closes the state, so that it goes on only where the file is imported."),
+        .flag("move", "Closes the state; it continues only where the file is imported."),
       ],
       examples: [
         .init("state export errand-backup.archive", "Makes a backup."),
         .init("state export --move errand.archive", "Moves the state; see docs/several-machines.md."),
       ]),
     Command(
-      "import", "Imports what export wrote, as a whole or not at all.",
+      "import", "Imports an exported state, as a whole or not at all.",
       arguments: [.required("file", "The file to read; - for standard input.", .file)],
       options: [.flag("replace", "Replaces the existing state, which is kept aside.")],
       examples: [.init("state import errand-backup.archive --replace", "Restores a backup.")]),
     Command(
-      "init", "Makes the tables of a state in the database that errand.yaml names.",
+      "init", "Creates the tables of a state in the database that errand.yaml names.",
       options: [
         .option("worker", "ROLE", "Lets a role of the database work on the state, without changing tables.", .text)
       ],
       examples: [
-        .init("state init", "Makes the tables; its role owns them."),
-        .init("--config owner.yaml state init --worker errand", "Makes them as a role that the machines aren't."),
+        .init("state init", "Creates the tables; its role owns them."),
+        .init(
+          "--config owner.yaml state init --worker errand", "Creates them with another role than the machines use."),
       ]),
     Command(
       "migrate", "Brings the tables of an older version up to date, while machines work.",
-      examples: [.init("state migrate", "Makes the steps that are missing.")]),
+      examples: [.init("state migrate", "Makes the missing changes.")]),
   ])
 
 private let doctorCommand = Command(
   "doctor", "Finds faults in the state and says how to fix them.",
   options: [
-    .flag("repair", "Repairs what can be repaired without losing anything."),
+    .flag("repair", "Makes the repairs that lose nothing."),
     .flag(
-      "keep-until-damage", "With --repair, keeps what a damaged journal holds before the damage, and pauses its runs."),
+      "keep-until-damage", "With --repair, keeps the part of a damaged journal before the damage, and pauses its runs."),
     .flag("json", "Prints JSON."),
   ],
   examples: [.init("doctor", "Examines everything and changes nothing.")])
@@ -475,7 +494,7 @@ private let completionsCommand = Command(
   "completions", "Prints the completion script of a shell.",
   arguments: [
     .required("shell", "bash, zsh or fish.", .choice(Shell.allCases.map(\.rawValue))),
-    .repeated("word", "What is typed so far, as the script hands it over: prints what may follow.", .text),
+    .repeated("word", "The words typed so far, from the script: prints the words that may follow.", .text),
   ],
   examples: [.init("completions bash", "Prints it; save it in ~/.local/share/bash-completion/completions/errand.")])
 
@@ -485,15 +504,15 @@ private let manualCommand = Command(
     .optional(
       "page", "errand (if left out), errand-recipe or errand.yaml.", .choice(Manual.allCases.map(\.rawValue)))
   ],
-  examples: [.init("manual errand-recipe", "Prints it; 'man -l -' shows what it reads.")])
+  examples: [.init("manual errand-recipe", "Prints it, for 'man -l -' to show.")])
 
 private let helpCommand = Command(
-  "help", "Tells about a command, or about a key of a recipe, of a test or of errand.yaml, with an example.",
+  "help", "Explains a command, or a key of a recipe, of a test or of errand.yaml, with an example.",
   arguments: [
     .repeated(
       "topic", "A command such as run, or a key such as retry; all topics if left out.", .name(.topic), atLeast: 0)
   ],
   examples: [
-    .init("help retry", "Shows what the key means, what it takes, and an example."),
+    .init("help retry", "Shows the key's meaning, its values and an example."),
     .init("help errand.yaml", "Shows the keys of a file."),
   ])

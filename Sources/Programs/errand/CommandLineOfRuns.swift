@@ -14,9 +14,9 @@ let runsCommand = Command(
   "runs", "Lists, shows and steers runs.",
   subcommands: [
     Command(
-      "list", "Lists the open runs with what they wait for, and the latest finished ones.",
+      "list", "Lists the open runs with the reasons for their waits, and the latest finished runs.",
       options: [
-        .option("limit", short: "n", "COUNT", "At most that many finished runs (20).", .int(1...10_000)),
+        .option("limit", short: "n", "COUNT", "The maximum number of finished runs (20).", .int(1...10_000)),
         .option("recipe", "NAME", "Only runs of that recipe.", .name(.recipe)),
         .option(
           "status", "STATUS", "Only runs with that status.", .choice(RunStatus.allCases.map(\.rawValue)), repeats: true),
@@ -25,7 +25,7 @@ let runsCommand = Command(
         .option("after", "RUN", "The next page: the finished runs after that one.", .name(.run(.ended))), json,
       ],
       examples: [
-        .init("runs list --status failed --since 7d", "Shows what went wrong in the last week."),
+        .init("runs list --status failed --since 7d", "Shows the failed runs of the last week."),
         .init("runs list --recipe weekly-report -n 5", "Shows the latest five runs of a recipe."),
       ]),
     Command(
@@ -33,7 +33,8 @@ let runsCommand = Command(
       arguments: [.required("recipe", "The recipe's name.", .name(.recipe))], options: inputOptions + [runKey],
       examples: [
         .init("runs start weekly-report -i week=46", "Prints the id of the run, which the agent runs."),
-        .init("runs start weekly-report -i week=46 --key week-46", "Starts one run, however often it is repeated."),
+        .init(
+          "runs start weekly-report -i week=46 --key week-46", "Starts one run, however often the command is repeated."),
       ]),
     Command(
       "show", "Shows one run with its cause, steps, inputs and outputs, or the input and output of one step.",
@@ -41,13 +42,13 @@ let runsCommand = Command(
       options: [json],
       examples: [
         .init("runs show last", "Shows the run that was started last."),
-        .init("runs show last:weekly-report averages", "Shows what a step got and gave."),
+        .init("runs show last:weekly-report averages", "Shows the input and output of a step."),
       ]),
     Command(
-      "delete", "Deletes a run that has ended, with its values and what its commands printed.",
+      "delete", "Deletes a run that has ended, with its values and the lines that its commands printed.",
       arguments: [run(.ended)], examples: [.init("runs delete 8f3a21", "Leaves nothing of it in the state.")]),
     Command(
-      "logs", "Shows the attempts of one run with their requests and what their programs printed.",
+      "logs", "Shows the attempts of one run, with their requests and the lines that their programs printed.",
       arguments: [
         run(),
         .optional(
@@ -55,9 +56,9 @@ let runsCommand = Command(
           .name(.step(.begun))),
       ],
       options: [
-        .flag("follow", "Shows what comes until the run ends; with --json each line as an object."), json,
+        .flag("follow", "Shows new lines until the run ends; with --json, each line is an object."), json,
       ],
-      examples: [.init("runs logs last backup --follow", "Shows what the step 'backup' prints.")]),
+      examples: [.init("runs logs last backup --follow", "Shows the lines that the step 'backup' prints.")]),
     Command("follow", "Follows a run that the folder's agent is running.", arguments: [run(.open)]),
     Command(
       "resume", "Resumes an interrupted or paused run, or all interrupted runs.",
@@ -70,51 +71,53 @@ let runsCommand = Command(
     Command(
       "pause", "Pauses a run: no further step begins until it is resumed.",
       arguments: [run(.open)], options: [.option("reason", "TEXT", "The reason to record.", .text)],
-      examples: [.init("runs pause 0199a --reason 'The service is being moved.'", "Holds it until runs resume.")]),
+      examples: [
+        .init("runs pause 0199a --reason 'The service is being moved.'", "Pauses the run until 'errand runs resume'.")
+      ]),
     Command(
       "retry", "Retries a run that ended badly: a new run keeps what succeeded.",
       arguments: [
         run(.endedBadly),
         .optional(
-          "step", "With --output: the step's path; not needed if only one is meant.", .name(.step(.begun))),
+          "step", "With --output: the step's path; not needed if only one step qualifies.", .name(.step(.begun))),
       ],
       options: [
         finalJSON,
         .option(
           "output", "JSON",
-          "What a write gave whose answer didn't fit its shape; it counts as done. Without it, the kept answer is looked at again.",
+          "The output of a write whose answer didn't match its shape; the write counts as done. Without it, the kept answer is checked again.",
           .text),
       ],
       examples: [
         .init("runs retry 0199a", "Runs the steps that didn't succeed."),
-        .init("runs retry 0199a order --output '{\"id\": 7}'", "Goes on after a write whose answer didn't fit."),
+        .init("runs retry 0199a order --output '{\"id\": 7}'", "Continues after a write whose answer didn't match."),
       ]),
     Command(
-      "cancel", "Ends a run: what is in flight finishes, then its finally steps run.",
+      "cancel", "Cancels a run: its running attempts finish, then its finally steps run.",
       arguments: [run(.open)], options: [.option("reason", "TEXT", "The reason to record.", .text)]),
     Command(
       "resolve", "Records the outcome of uncertain steps, so that their run can resume.",
       arguments: [
         run(.uncertain),
         .repeated(
-          "step", "The steps' paths, such as put[3]/write; put[*]/write names those of all items.",
+          "step", "The steps' paths, such as put[3]/write; put[*]/write names the steps of all items.",
           .name(.step(.uncertain)), atLeast: 1),
       ],
       options: [
         .flag("done", "They were done."),
         .option(
           "output", "JSON",
-          "With --done: what the step gave; needed where its output has required fields, which the refusal lists.",
+          "With --done: the step's output; needed if it has required fields, which the refusal lists.",
           .text),
         .flag("retry", "They were not done; do them now."),
         .flag("fail", "They count as failed."),
       ],
       examples: [
-        .init("runs resolve 0199a 'put[3]/write' --retry", "Does it again."),
+        .init("runs resolve 0199a 'put[3]/write' --retry", "Repeats the write."),
         .init("runs resolve 0199a 'put[*]/write' --done", "Settles all items at once."),
       ]),
-    deciding("approve", "Approves what a run asks for, so that it continues."),
-    deciding("reject", "Rejects what a run asks for."),
+    deciding("approve", "Approves a step of a run that asks for approval, so that the run continues."),
+    deciding("reject", "Rejects a step of a run that asks for approval."),
     Command(
       "signal", "Sends an event to a run that waits for it, or to the first run that takes it.",
       arguments: [
@@ -122,13 +125,13 @@ let runsCommand = Command(
         .required("event", "The event's name, as recipes wait for it.", .name(.event)),
       ],
       options: [
-        .option("data", "JSON", "What the event carries: JSON, or @FILE.", .text),
+        .option("data", "JSON", "The event's data: JSON, or @FILE.", .text),
         .option("id", "ID", "The event's id; a second event with the same id is dropped.", .text),
         json,
       ],
       examples: [
         .init("runs signal 0199a paid --data '{\"amount\": 12}'", "Wakes the run that waits for it."),
-        .init("runs signal any delivered --id mail-4711", "Is taken by the first run that waits for it."),
+        .init("runs signal any delivered --id mail-4711", "Wakes the first run that waits for it."),
       ]),
   ],
   defaultSubcommand: "list", otherWords: .ofRuns)
@@ -140,7 +143,7 @@ private func deciding(_ name: String, _ summary: String) -> Command {
       run(.asking), .optional("step", "The step that asks; not needed if only one does.", .name(.step(.asking))),
     ],
     options: [
-      .option("by", "NAME", "Who decides ($USER, or the account's name).", .text),
+      .option("by", "NAME", "The name of the person who decides ($USER, or the account's name).", .text),
       .option("comment", "TEXT", "The comment to record.", .text),
     ],
     examples: [.init("runs \(name) 0199a --comment 'As agreed on the phone.'", "Decides, and says why.")])
@@ -155,7 +158,7 @@ private let anySchedule = Command.Argument.optional(
   "schedule", "The recipe's name, with the entry's id after a slash if it has several; all if left out.",
   .name(.schedule()))
 private let overlap = Command.Option.option(
-  "overlap", "POLICY", "What to do while a run is open, instead of what the recipe says.",
+  "overlap", "POLICY", "The overlap policy if a run is open, instead of the recipe's policy.",
   .choice(["skip", "bufferOne", "bufferAll", "cancelOther", "terminateOther", "allowAll"]))
 
 let scheduleCommand = Command(
@@ -164,13 +167,13 @@ let scheduleCommand = Command(
     Command("list", "Lists the schedules with their next slot and their last run.", options: [json]),
     Command(
       "next", "Lists the next slots, in each schedule's zone.", arguments: [anySchedule],
-      options: [.option("count", short: "n", "COUNT", "How many (10).", .int(1...1000)), json],
-      examples: [.init("schedule next weekly-report -n 5", "When it will run.")]),
+      options: [.option("count", short: "n", "COUNT", "The number of slots (10).", .int(1...1000)), json],
+      examples: [.init("schedule next weekly-report -n 5", "Lists its next five slots.")]),
     Command(
       "log", "Shows the ledger: every slot that was due and its outcome, latest first.",
       arguments: [anySchedule],
       options: [
-        .option("count", short: "n", "COUNT", "At most that many lines (20).", .int(1...10_000)),
+        .option("count", short: "n", "COUNT", "The maximum number of lines (20).", .int(1...10_000)),
         .option("from", "TIME", "Only slots from then on: a date, a time of today, both, or RFC 3339.", .text),
         .option("to", "TIME", "Only slots before then.", .text), json,
       ],
@@ -178,19 +181,25 @@ let scheduleCommand = Command(
     Command(
       "pause", "Pauses a schedule: it starts nothing until it is resumed; its slots are recorded as paused.",
       arguments: [schedule(isPaused: false)], options: [.option("note", "TEXT", "The reason to record.", .text)],
-      examples: [.init("schedule pause weekly-report --note 'Holidays.'", "Until schedule resume.")]),
+      examples: [
+        .init("schedule pause weekly-report --note 'Holidays.'", "Pauses the schedule until 'errand schedule resume'.")
+      ]),
     Command("resume", "Lets a paused schedule start runs again.", arguments: [schedule(isPaused: true)]),
     Command(
       "reset",
-      "Decides the slots again that were decided while the clock was ahead; those that have a run don't start twice.",
+      "Decides the slots again that were decided while the clock was ahead; a slot that has a run doesn't start a second one.",
       arguments: [schedule()],
-      examples: [.init("schedule reset weekly-report", "Where 'schedule list' says that nothing starts for some time.")]
+      examples: [
+        .init("schedule reset weekly-report", "Helps if 'schedule list' says that nothing starts for some time.")
+      ]
     ),
     Command(
       "trigger", "Starts a schedule's run now, out of turn.", arguments: [schedule()],
       options: inputOptions + [overlap],
       examples: [
-        .init("schedule trigger order-received -i number=17 -i total=9.5", "Gives what an event would have brought.")
+        .init(
+          "schedule trigger order-received -i number=17 -i total=9.5",
+          "Gives the inputs that an event would have given.")
       ]),
     Command(
       "backfill", "Starts runs for past slots that have none.", arguments: [schedule()],
@@ -210,9 +219,10 @@ let whyCommand = Command(
     .required("subject", "A run, as for runs show; or a recipe or schedule by its name.", .name(.runOrSchedule))
   ],
   options: [
-    .option("at", "TIME", "Of a recipe: when; a date, a time of today, both, or RFC 3339.", .text), json,
+    .option("at", "TIME", "For a recipe: the time to explain; a date, a time of today, both, or RFC 3339.", .text),
+    json,
   ],
   examples: [
-    .init("why 0199a", "Why the run began, which way it took, what it waits for."),
-    .init("why weekly-report --at '2026-11-20 17:30'", "Why it ran then, or did not."),
+    .init("why 0199a", "Explains why the run started, which way it took, and why it waits."),
+    .init("why weekly-report --at '2026-11-20 17:30'", "Explains why it ran then, or didn't."),
   ])

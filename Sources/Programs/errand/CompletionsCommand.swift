@@ -11,7 +11,7 @@ import SecretSources
 import YAMLReader
 
 extension Dispatch {
-  /// `errand completions`: prints a shell's script, or what may follow what is typed.
+  /// `errand completions`: prints a shell's script, or the candidates for the word at the cursor.
   func completions() async -> ExitCode {
     let shell = parsed["shell"].text.flatMap(Shell.init(rawValue:)) ?? .bash
     guard parsed["word"].isGiven else {
@@ -29,10 +29,10 @@ extension Dispatch {
   }
 }
 
-/// What may stand at the cursor of a command line.
+/// The candidates at the cursor of a command line.
 ///
-/// It reads the files of the folder, and the state: through the folder's agent if one is running, else itself, with
-/// nothing written. It runs no command for a secret and asks no agent elsewhere. What can't be read has no candidates.
+/// It reads the files of the folder, and the state: through the folder's agent if one is running, else itself, without
+/// writing. It runs no command for a secret and asks no remote agent. An unreadable source has no candidates.
 private struct Completion {
   let line: UnfinishedLine
   let catalog: ActionCatalog
@@ -42,7 +42,7 @@ private struct Completion {
   /// The most runs and steps that are offered.
   private static let most = 50
 
-  /// What there is of that which the word at the cursor names.
+  /// Lists the candidates for the kind of name at the cursor.
   func listed() async -> [Candidate] {
     guard case .name(let named) = line.form, let found = try? await list(named) else { return [] }
     // A word that begins with a dash would be taken for an option.
@@ -113,7 +113,7 @@ private struct Completion {
     return path.hasPrefix(folder) ? String(path.dropFirst(folder.count)) : path
   }
 
-  /// What a recipe says of itself, without a check.
+  /// Reads a recipe's name and summary, without a check.
   private static func head(of file: String) -> (name: String, summary: String) {
     let stem = String((file.split(separator: "/").last ?? "").prefix { $0 != "." })
     guard let bytes = try? Files.read(file, limit: 1 << 20),
@@ -168,7 +168,7 @@ private struct Completion {
 
   // MARK: The state
 
-  /// Asks about the state; nil if there is none here.
+  /// Asks the folder's agent or the state; nil if the state is elsewhere or missing.
   private func asking<Answer>(
     _ body: (AgentRequests, Workspace) async throws(RuntimeError) -> Answer
   ) async throws(RuntimeError) -> Answer? {

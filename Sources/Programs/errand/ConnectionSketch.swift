@@ -19,7 +19,7 @@ struct ConnectionSketch {
     sketches[index].settings += settings.filter { !sketches[index].settings.contains($0) }
   }
 
-  /// What to paste into errand.yaml: the lines, and under which key that is there already they go.
+  /// The lines to paste into errand.yaml, each part with the existing key to put it under, or nil.
   ///
   /// - Parameter recipe: The text of the recipe, whose comments may name secrets.
   static func pasted(

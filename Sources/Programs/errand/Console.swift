@@ -115,8 +115,9 @@ struct Console: Sendable {
   /// The first `errno` of a failed write to standard output, or 0; reported once, when the program ends.
   static let outputFailure = Atomic<Int32>(0)
 
-  /// Writes text for people, without what a terminal would obey: files, services, agents and arguments have their say in
-  /// almost all of it.
+  /// Writes text for people, without the control characters that a terminal would interpret.
+  ///
+  /// Almost all text may contain words from files, services, agents and arguments.
   ///
   /// - Parameter keepsStyles: Whether errand's own styles are in it, as on a terminal with colours.
   static func write(_ text: String, to descriptor: Int32, keepsStyles: Bool = false) {
@@ -168,13 +169,8 @@ enum Style: String {
   }
 }
 
-extension Timestamp {
-  /// The instant without its fraction, as people read it.
-  var toSeconds: String { Timestamp(seconds: seconds).map { "\($0)" } ?? "\(self)" }
-}
-
 extension String {
-  /// The text cut to what a column of a table holds.
+  /// The text, cut to the width of a table's column.
   var clipped: String { shortened(into: 80) }
 }
 

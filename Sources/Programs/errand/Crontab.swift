@@ -6,19 +6,19 @@ import PluginLocks
 import Recipes
 import YAMLReader
 
-// How a crontab is read, after crontab(5) of Debian's cron, and what each line is as a recipe.
+// How a crontab is read, after crontab(5) of Debian's cron, and how each line becomes a recipe.
 //
 //     NAME = value                       a variable of the lines that follow; quotes around either part are removed
 //     30 2 * * *  command                five fields, or one of @hourly, @daily, @midnight, @weekly, @monthly, @yearly
 //     30 2 * * *  user  command          in the system's own crontabs, `/etc/crontab` and those of `/etc/cron.d`
 //
-// In a command the first `%` ends what the shell gets; what follows is its standard input, in which `%` is a line break.
-// `\%` is a plain percent sign. Of the variables, CRON_TZ is the zone of the times, SHELL is the program that reads the
-// command, and MAILTO gets its output; all others are the command's environment.
+// In a command, the first `%` ends the shell's text; the rest is its standard input, and further `%` in it are line
+// breaks. `\%` is a plain percent sign. Three variables are special: CRON_TZ is the zone of the times, SHELL is the
+// program that reads the command, and MAILTO gets its output. All others are the command's environment.
 //
-// What cron does and Errand doesn't is written into the recipe, with a comment: the command has no time-out, works in HOME
-// with the umask 022 and cron's environment, is read by SHELL, may run beside itself, isn't made up for, and succeeds
-// whatever its exit code is.
+// Where cron's behaviour differs from Errand's, the recipe states it, with a comment: the command has no time-out,
+// works in HOME with the umask 022 and cron's environment, is read by SHELL, may run beside itself, has no catch-up,
+// and succeeds whatever its exit code is.
 
 /// The lines of a crontab.
 struct Crontab {
@@ -45,7 +45,7 @@ struct Crontab {
   }
 
   private(set) var jobs: [Job] = []
-  /// What can't be a recipe, by the numbers of the lines.
+  /// The lines that can't become recipes, by their numbers.
   private(set) var faults: [(line: Int, message: String)] = []
 
   /// - Parameter hasUsers: Whether each line names the user that it runs as.
@@ -119,7 +119,7 @@ struct Crontab {
     return String(text.dropFirst().dropLast())
   }
 
-  /// What the shell gets, and what the command reads.
+  /// The shell's text, and the command's standard input.
   private static func parts(ofCommand text: String) -> (command: String, input: String?) {
     var parts = [""]
     var characters = text[...]
@@ -139,10 +139,10 @@ struct Crontab {
 }
 
 extension Crontab.Job {
-  /// A name for the recipe, from the command's first word: its letters as those of ASCII, as far as they can be.
+  /// A name for the recipe, from the command's first word, with its letters converted to ASCII where possible.
   var name: String {
     var words = CrontabWords(command).words.drop { $0.contains("=") }
-    // What is done there says more than the folder.
+    // The command after `cd` says more than the folder.
     if words.first == "cd", words.count > 2 { words = words.dropFirst(2) }
     let file = words.first?.split(separator: "/").last ?? ""
     let stem = file.prefix { $0 != "." }
@@ -154,7 +154,7 @@ extension Crontab.Job {
     return name.isEmpty ? "job" : name
   }
 
-  /// Why there is no recipe for it; nil if there can be one.
+  /// The reason why it can't become a recipe; nil if it can.
   var obstacle: String? {
     if times.hasPrefix("@reboot") {
       return "nothing here starts when the machine does; let systemd run 'errand run RECIPE' after errand.service"
@@ -169,7 +169,7 @@ extension Crontab.Job {
 
   private func value(_ name: String) -> String? { variables.last { $0.name == name }?.value }
 
-  /// Remarks about what is not the same as with cron, and can't be made so, with the numbers of the lines.
+  /// Remarks about differences from cron that the recipe can't remove, with the numbers of the lines.
   var remarks: [(line: Int, text: String)] {
     var remarks: [(line: Int, text: String)] = []
     if let user { remarks.append((line, "cron ran it as '\(user)'; commands run as the user that runs errand")) }
@@ -203,10 +203,10 @@ extension Crontab.Job {
     variables.filter { !["CRON_TZ", "MAILTO", "MAILFROM", "RANDOM_DELAY"].contains($0.name) }
   }
 
-  /// The command's environment: what cron sets, and what the crontab says instead and besides.
+  /// The command's environment: cron's own variables, overridden and extended by the crontab's.
   private func environment(_ account: CronAccount) -> [(name: String, value: String, comment: String)] {
     var all = [
-      ("HOME", account.home, ""), ("LANG", account.language, " # cron has that of /etc/default/locale, or none"),
+      ("HOME", account.home, ""), ("LANG", account.language, " # cron takes it from /etc/default/locale, or sets none"),
       ("LOGNAME", account.name, ""), ("PATH", "/usr/bin:/bin", ""), ("SHELL", "/bin/sh", ""),
     ]
     for variable in given {
@@ -223,17 +223,18 @@ extension Crontab.Job {
 
   /// The recipe.
   ///
-  /// - Parameter remark: What a reader should know of the zone; empty if there is nothing.
+  /// - Parameter remark: A remark for the reader about the zone; empty if there is none.
   func recipe(named name: String, file: String, zone: String, _ account: CronAccount, remark: String = "") -> String {
     var lines = ["recipe: \(name.asYAML)"]
     lines.append("summary: \(JSON.quoted(comment ?? "Runs the command of line \(line) of \(file)."))")
     lines += [
-      "", "# What cron does otherwise than Errand is written out here, so that the command runs as it did.", "on:",
+      "", "# Where cron differs from Errand, its behaviour is written out here, so that the command runs as it did.",
+      "on:",
     ]
     lines.append("  - cron: \(JSON.quoted(times))")
     lines.append("    zone: \(self.zone.map(Crontab.Job.written) ?? zone + (remark.isEmpty ? "" : " # \(remark)"))")
-    lines.append("    overlap: allowAll # as cron; 'skip' leaves out a time while the run before is open")
-    lines.append("    catchup: none # as cron; 'last' makes up for times at which no agent was running")
+    lines.append("    overlap: allowAll # as cron; 'skip' leaves out a time while the previous run is open")
+    lines.append("    catchup: none # as cron; 'last' makes up for times without a running agent")
     if let minutes = value("RANDOM_DELAY").flatMap({ Int($0) }), minutes > 0 {
       lines.append("    jitter: \(minutes)m # cron's RANDOM_DELAY")
     }
@@ -271,10 +272,10 @@ extension Crontab.Job {
 struct CronAccount {
   var name: String
   var home: String
-  /// The locale of commands: that of the machine, or Errand's own.
+  /// The locale of commands: the machine's, or Errand's own.
   var language: String
 
-  /// The account of a system crontab's line, or that of this process.
+  /// The account that a line of a system crontab names, or this process's own.
   init(_ user: String?) {
     let entry = user.map { getpwnam($0) } ?? getpwuid(geteuid())
     let listed = entry.flatMap { $0.pointee.pw_dir }.map { String(cString: $0) }
@@ -296,12 +297,13 @@ struct CronAccount {
   }
 }
 
-// What looks like a credential in a crontab. It is a guess: what it finds in a variable is taken out, and what it finds in a
-// command is remarked, so that a false one costs a line of errand.yaml or a look, and a missed one stays in the file.
+// Finds likely credentials in a crontab. It guesses: a find in a variable is taken out, and a find in a command is
+// remarked. So a false one costs a line of errand.yaml or a look, and a missed one stays in the file.
 //
-// A name is that of a secret if one of its parts says so, as `MYSQL_PWD` and `AWS_ACCESS_KEY_ID` do, unless it ends with
-// what only leads to one, as `SSH_KEY_FILE`. A value is one if it is an address with a password, or begins as the tokens of
-// a service do. In a command, options and headers have names, too, and some programs take a password of their own form.
+// A name is a secret's if one of its parts says so, as in `MYSQL_PWD` and `AWS_ACCESS_KEY_ID`, unless its last part
+// says that it only leads to one, as in `SSH_KEY_FILE`. A value is a secret if it is an address with a password, or
+// begins like the tokens of a service. In a command, options and headers have names, too, and some programs have a form
+// of their own for passwords.
 
 /// The words of a command.
 struct CrontabWords {
@@ -405,7 +407,7 @@ extension String {
 }
 
 extension StringProtocol {
-  /// Whether it is a value, not that of a variable or of a command.
+  /// Whether it is a value, not a reference to a variable or a command.
   fileprivate var isWrittenOut: Bool { !isEmpty && !contains("$") && !contains("`") }
 
   /// Whether it is a value as of a secret: neither short, such as a number, nor a path.

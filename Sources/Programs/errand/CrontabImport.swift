@@ -11,7 +11,7 @@ struct CrontabImport: DispatchedCommand {
   let dispatch: Dispatch
   let workspace: Workspace
 
-  /// Writes the recipes, and says of each line that is none why.
+  /// Writes the recipes, and reports why the other lines can't become recipes.
   func run(_ path: String) throws(RuntimeError) -> ExitCode {
     let bytes: [UInt8]
     do throws(FileError) {
@@ -87,10 +87,10 @@ struct CrontabImport: DispatchedCommand {
     }
   }
 
-  /// The zone of times without one: the machine's, by which cron goes, or that of errand.yaml where it isn't known.
+  /// The zone of times without one: the machine's, since cron uses it, or errand.yaml's if the machine's is unknown.
   private var zone: String { MachineZone.name ?? workspace.configuration.zone ?? "UTC" }
 
-  /// What a reader should know of the zone; empty where errand.yaml has the same.
+  /// A remark for the reader about the zone; empty if errand.yaml has the same one.
   private var zoneRemark: String {
     guard let given = workspace.configuration.zone, let machine = MachineZone.name else {
       return MachineZone.name == nil ? "cron goes by the machine's, which isn't known" : ""

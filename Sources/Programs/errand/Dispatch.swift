@@ -16,7 +16,7 @@ struct Dispatch {
     self.parsed = parsed
     console = Console(
       noColour: parsed["no-color"].isGiven, isQuiet: parsed["quiet"].isGiven, isVerbose: parsed["verbose"].isGiven)
-    // One that isn't used is told by the commands that need it.
+    // If it can't be used, the commands that need it report that.
     let configuration = try? Workspace.configurationFile(parsed["config"].text, besides: nil)
     catalog = ActionCatalog(plugins) { LockFolder($0, kinds: everyLockKind) }
       .looking(in: configuration.map(Workspace.folder) ?? Workspace.workingFolder)
@@ -75,7 +75,7 @@ struct Dispatch {
 
   /// The workspace of a command.
   ///
-  /// - Parameter configuration: The text of errand.yaml that counts more than what is in the file.
+  /// - Parameter configuration: The text of errand.yaml, which replaces the file's.
   func workspace(
     besides recipe: String? = nil, inState state: String? = nil, configuration: Source? = nil
   ) throws(RuntimeError) -> Workspace {

@@ -14,7 +14,7 @@ import SharedState
 struct DoctorCommand: DispatchedCommand {
   let dispatch: Dispatch
   private let workspace: Workspace
-  private let secrets = SecretBook()
+  private let secrets = SecretRegistry()
 
   init(_ dispatch: Dispatch) throws(RuntimeError) {
     self.dispatch = dispatch
@@ -106,7 +106,7 @@ struct DoctorCommand: DispatchedCommand {
     do throws(StateError) { return try body() } catch { throw RuntimeError(.unavailable, error.message) }
   }
 
-  /// Whether failures are told as errand.yaml says.
+  /// The findings about `onFailure` of errand.yaml.
   private var failureFindings: [StateExamination.Finding] {
     get async {
       let name: String
@@ -146,7 +146,7 @@ struct DoctorCommand: DispatchedCommand {
         return opened.map { SharedStateStore($0) }
       }
       guard Files.exists(workspace.stateFolder) else { return nil }
-      // What opening it would repair stays in memory.
+      // Repairs that are made when the state is opened stay in memory.
       return try? await FileStateStore.open(
         workspace.stateFolder, program: version, fileSystem: OverlayFileSystem())
     }

@@ -1,10 +1,10 @@
 import AgentRuntime
 
-/// The program's exit codes (DESIGN, section 9; the higher ones are those of sysexits.h).
+/// The program's exit codes (DESIGN, section 9; the higher ones are from sysexits.h).
 enum ExitCode: Int32, CaseIterable {
   case done = 0
   case failed = 1
-  /// Of a plan with `--detailed-exitcode`.
+  /// Only for a plan with `--detailed-exitcode`.
   case hasChanges = 2
   case invalid = 3
   case waiting = 4
@@ -18,10 +18,10 @@ enum ExitCode: Int32, CaseIterable {
   case interrupted = 130
   case terminated = 143
 
-  /// The codes of an agent that starting again can't mend, because a person has to change something first.
+  /// The exit codes of an agent that a restart can't help, because a person has to change something first.
   static let isFinal: [ExitCode] = [.usage, .noInput, .cannotCreate, .locked, .configuration]
 
-  /// What the code says of the command.
+  /// The meaning of the code, as a sentence.
   var meaning: String {
     switch self {
     case .done: "Done."

@@ -12,7 +12,7 @@ extension Dispatch {
     return key
   }
 
-  /// The inputs from the command line: those of a file, overridden by those given with `-i`.
+  /// The inputs from the command line: a file's, overridden by inputs given with `-i`.
   func givenInputs() throws(RuntimeError) -> [(name: String, input: GivenInput)] {
     var given: [(name: String, input: GivenInput)] = []
     if let path = parsed["inputs"].text {

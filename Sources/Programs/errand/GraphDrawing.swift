@@ -20,9 +20,9 @@ struct GraphDrawing {
 
   // MARK: Text
 
-  /// For terminals: the steps as an outline, each with what it reads and the types.
+  /// For terminals: the steps as an outline, each with its inputs from other steps, and the types.
   ///
-  /// - Parameter width: The columns of the terminal, to which lines are cut; nil without a limit.
+  /// - Parameter width: The columns of the terminal; longer lines are cut. Nil without a limit.
   func text(width: Int? = nil, colour: Bool) -> String {
     var lines = [Style.bold.applied(to: title.safe, colour)]
     for section in graph.sections { write(section, indent: "", colour, &lines) }

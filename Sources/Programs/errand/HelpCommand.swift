@@ -27,7 +27,7 @@ struct HelpCommand: DispatchedCommand {
   }
 }
 
-/// What `errand help` knows beside the commands: the keys of recipes, of their tests and of errand.yaml.
+/// The topics of `errand help` beside the commands: the keys of recipes, of their tests and of errand.yaml.
 struct HelpTopics {
   private let parts: [KeyReference]
   private let columns: Int
@@ -37,7 +37,7 @@ struct HelpTopics {
     self.columns = columns
   }
 
-  /// The words for the parts, beside those of their own titles, and how sentences name them.
+  /// The topics of the parts that aren't named by their titles, and their names in sentences.
   private static let words: [String: (topic: String, phrase: String)] = [
     "Recipe": ("recipe", "a recipe"), "Input": ("input", "an input"), "Entry of `on`": ("on", "an entry of 'on'"),
     "Step": ("step", "a step"), "Test file": ("test", "a test file"), "Case": ("case", "a case of a test"),
@@ -66,7 +66,7 @@ struct HelpTopics {
       }
     }
     return [
-      "'errand help TOPIC' tells about a command or a key.",
+      "'errand help TOPIC' explains a command or a key.",
       helpTable("Commands:", program.subcommands.map { ($0.name, $0.summary) }, columns: columns),
       helpTable("Keys of recipes:", keys(.recipe), columns: columns),
       helpTable("Keys of tests:", keys(.test), columns: columns),
@@ -82,7 +82,7 @@ struct HelpTopics {
     var sections: [String] = []
     var examples: [String] = []
     let found = parts.flatMap { part in part.keys.map { (part: part, key: $0) } }
-    // The keys of steps and recipes come before those of the same name inside others.
+    // The keys of steps and recipes come before keys of the same name inside others.
     let exact = found.filter { $0.key.name == word }
     let nested = found.filter { $0.key.name.hasSuffix(".\(word)") }
     for (part, key) in besidesCommand ? [] : exact + nested {

@@ -6,8 +6,8 @@ import Recipes
 import RunState
 
 extension KnownSchedule {
-  /// The schedules of the state and those of recipes that no agent has read yet, in the order of their ids; and the
-  /// recipes that cannot be read.
+  /// The schedules of the state and of recipes that no agent has read yet, in the order of their ids; and the recipes
+  /// that cannot be read.
   static func all(
     _ requests: AgentRequests, _ workspace: Workspace
   ) async throws(RuntimeError) -> (known: [KnownSchedule], broken: [BrokenRecipe]) {

@@ -10,10 +10,11 @@ import SecretSources
 import Synchronization
 import Threads
 
-/// `errand mcp`: the recipes as tools of an assistant, which has started this process and speaks to it on standard streams.
+/// `errand mcp`: the recipes as tools of an assistant, which has started this process and speaks to it on standard
+/// streams.
 ///
-/// It asks the folder's agent, or is one as long as there is none: then runs are walked here, but no schedule is fired, and
-/// `errand serve` may take the folder over at any time. It ends with its input.
+/// It asks the folder's agent or, if there is none, is the agent itself: then runs are walked here, but no schedule is
+/// fired, and `errand serve` may take the folder over at any time. It ends with its input.
 struct MCPCommand: DispatchedCommand {
   let dispatch: Dispatch
   let time = SystemTime()
@@ -21,7 +22,7 @@ struct MCPCommand: DispatchedCommand {
   func run() async throws(RuntimeError) -> ExitCode {
     guard parsed["sandbox"].isGiven else {
       let workspace = try dispatch.workspace()
-      return await serve(workspace, AgentDoor(access(workspace)))
+      return await serve(workspace, ToolAgent(access(workspace)))
     }
     if parsed["state"].isGiven {
       throw RuntimeError(.usage, "--sandbox has a state that is thrown away; leave out --state")
@@ -37,7 +38,7 @@ struct MCPCommand: DispatchedCommand {
       let made = factory
       let connection = try await access.serve { made }
       await connection.agent?.schedules?.nameRecipes()
-      result = .success(await serve(workspace, AgentDoor(access, holding: connection)))
+      result = .success(await serve(workspace, ToolAgent(access, holding: connection)))
     } catch {
       result = .failure(error)
     }
@@ -49,7 +50,7 @@ struct MCPCommand: DispatchedCommand {
     RunSession(workspace, workspace.secretSources(), console, time: time).access
   }
 
-  private func serve(_ workspace: Workspace, _ door: AgentDoor) async -> ExitCode {
+  private func serve(_ workspace: Workspace, _ agent: ToolAgent) async -> ExitCode {
     let (input, feed) = AsyncStream.makeStream(of: [UInt8].self)
     let output = PatientOutput(STDOUT_FILENO)
     let sent = WorkQueue<[UInt8]>()
@@ -79,15 +80,15 @@ struct MCPCommand: DispatchedCommand {
     }
     defer { end.cancel() }
     let service = ToolService(workspace.configuration.server.tools, version: version, time: time)
-    let caller = await door.caller { [console] in console.error($0.safe) }
+    let caller = await agent.caller { [console] in console.error($0.safe) }
     let session = ToolSession(service, for: caller) { _ = sent.put($0) }
-    // Ends by itself, mostly before the first request.
+    // Ends on its own, usually before the first request.
     let remark = Task { await service.remark(to: caller) }
     await session.serve(input)
     await remark.value
     sent.close()
     await written
-    await door.close()
+    await agent.close()
     return Signals.shared.received ?? .done
   }
 }
@@ -96,7 +97,7 @@ struct MCPCommand: DispatchedCommand {
 ///
 /// As this process's own agent it is kept, so that its recipes are read and checked once; of another process's agent each
 /// request has a connection of its own.
-private actor AgentDoor {
+private actor ToolAgent {
   private let access: AgentAccess
   private var own: AgentConnection?
   /// The opening under way, so that this process doesn't become a client of itself.
@@ -125,7 +126,7 @@ private actor AgentDoor {
 
   /// The secrets of the own agent, which answers with secrets in it; another process's agent has taken them out.
   private nonisolated func hide(_ value: Value) -> Value { hiding.withLock { $0?.shown(value) } ?? value }
-  private nonisolated let hiding = Mutex<SecretBook?>(nil)
+  private nonisolated let hiding = Mutex<SecretRegistry?>(nil)
 
   // MARK: Connections
 
@@ -163,7 +164,9 @@ private actor AgentDoor {
     }
   }
 
-  /// Takes up what was opened; the first of those that wait for it does, so that none finds it still under way.
+  /// Stores the opened connection.
+  ///
+  /// The first waiter does this, so that no waiter finds the opening still under way.
   private func settle(
     _ task: Task<Result<AgentConnection, RuntimeError>, Never>, _ opened: Result<AgentConnection, RuntimeError>
   ) {
@@ -211,7 +214,7 @@ private actor AgentDoor {
   // MARK: Requests
 
   private func ask(_ request: AgentRequest) async throws(RequestRefusedError) -> AgentReply {
-    // An agent that ended may or may not have carried the request out; those that are asked here may be repeated.
+    // An agent that ended may or may not have executed the request; the requests made here may be repeated.
     for _ in 0..<3 {
       let connection = try await connection()
       let reply = try? await AgentRequests(connection: connection).first(request)
@@ -226,7 +229,7 @@ private actor AgentDoor {
     let (stream, sink) = AsyncStream.makeStream(of: AgentReply.self)
     // Ends with the answers; cancelled when they are no longer read.
     let task = Task {
-      // A run that no agent carries on goes on when it is resumed.
+      // A run that no agent is running continues once it is resumed.
       let isServed: Bool
       if let agent = connection.agent {
         isServed = await agent.service.isCarriedOn(run)
@@ -237,7 +240,7 @@ private actor AgentDoor {
       }
       if let replies = try? connection.ask(isServed ? .follow(run: run) : .resume(run: run)) {
         do { for try await reply in replies { sink.yield(reply) } } catch {
-          // The agent is gone, which is what the end of the stream says.
+          // The agent is gone; the end of the stream says so.
         }
       }
       await leave(connection)

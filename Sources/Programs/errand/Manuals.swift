@@ -17,8 +17,8 @@ enum Manual: String, CaseIterable {
       return keys(
         catalog, in: [.recipe, .test], summary: "The format of Errand's recipes and of their tests.",
         description: """
-          A recipe is a file in YAML that chains typed actions of services. Its name is that of the file, without .yaml; \
-          its test lies beside it and is called NAME.test.yaml. Texts hold expressions in ${{ }}; the language is CEL. \
+          A recipe is a file in YAML that chains typed actions of services. Its name is the file's name without .yaml; its \
+          test lies beside it and is called NAME.test.yaml. Texts hold expressions in ${{ }}; the language is CEL. \
           'errand check' finds every fault before anything runs, and 'errand actions' lists the actions.
           """)
     case .configuration:
@@ -35,9 +35,9 @@ enum Manual: String, CaseIterable {
     program.manualPage(
       date: versionDate, source: "Errand \(version)",
       description: """
-        Errand runs recipes, once from the command line or by themselves on a schedule. A recipe is checked as a whole \
-        before it starts; every step is on disk before the next one begins, so that a run goes on where it was after a \
-        crash; and 'errand why' says afterwards what happened, and why.
+        Errand runs recipes, from the command line or on a schedule. A recipe is checked as a whole before it starts; \
+        every step is on disk before the next one begins, so that a run continues where it was after a crash; and \
+        'errand why' says afterwards what happened, and why.
         """,
       sections: [
         ("EXIT STATUS", [.terms(ExitCode.allCases.map { ("\($0.rawValue)", $0.meaning) })]),

@@ -1,8 +1,8 @@
 // A page that is declared as Markdown, as a terminal shows it: without the marks, wrapped, with headings and names in
 // bold. The pages are made once (`ActionPages`), for files and for the terminal, so that both say the same.
 //
-// What is read is what those pages have: headings, paragraphs, lists, tables, fenced code; in a line code, bold text and
-// links. A row of a table becomes its first cells on a line and the last one below:
+// Only the syntax of those pages is read: headings, paragraphs, lists, tables, fenced code; within a line code, bold
+// text and links. A row of a table becomes its first cells on a line and the last one below:
 //
 //     url  string, required
 //         Address, or path from the connection's baseURL on.
@@ -83,7 +83,7 @@ struct MarkdownText {
   /// Adds a paragraph, wrapped.
   private func add(_ line: Substring, first: String, next: String, to lines: inout [String]) {
     if line.isEmpty {
-      // Code and tables stand between blank lines in Markdown already.
+      // In Markdown, code and tables already have blank lines around them.
       if lines.last?.isEmpty != true { lines.append("") }
       return
     }

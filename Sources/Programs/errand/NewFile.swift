@@ -6,7 +6,7 @@ import Glibc
 enum NewFile {
   /// Writes a new file, and the folders that it lies in.
   ///
-  /// - Parameter advice: What to do where the file is there already.
+  /// - Parameter advice: The user's remedy if the file exists already.
   static func write(_ text: String, to path: String, orElse advice: String) throws(RuntimeError) {
     try RuntimeError.creating { () throws(FileError) in try Files.makeFolder(Workspace.folder(of: path)) }
     do throws(FileError) {

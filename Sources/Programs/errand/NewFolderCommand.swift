@@ -11,7 +11,7 @@ struct NewFolderCommand: DispatchedCommand {
   func run() throws(RuntimeError) -> ExitCode {
     let folder = parsed["dir"].text.map { $0.count > 1 && $0.hasSuffix("/") ? String($0.dropLast()) : $0 } ?? "."
     let start = folder == "." ? "" : "\(folder)/"
-    // It makes the folder what it is, so whoever has it has one already.
+    // Written first: if errand.yaml exists, the folder was created before, and nothing is changed.
     try NewFile.write(configuration, to: "\(start)errand.yaml", orElse: "'errand new recipe' adds a recipe")
     console.out("\(start)errand.yaml")
     let hello = RecipeTemplates.all.first { $0.name == "hello" }?.text ?? ""
@@ -57,7 +57,7 @@ struct NewFolderCommand: DispatchedCommand {
   }
 }
 
-/// What a bare `errand` says where there is nothing to run yet.
+/// The text that `errand` without arguments prints in a folder with nothing to run.
 enum FirstSteps {
   /// Three lines; nil in or below a folder of recipes, where the help is of more use.
   static var text: String? {

@@ -8,8 +8,9 @@ import Recipes
 struct NewPluginCommand: DispatchedCommand {
   let dispatch: Dispatch
 
-  /// Python's words and modules, and those of what the SDK needs: a file of such a name would hide the module from every
-  /// plugin in the folder, or can't be imported.
+  /// Words and modules of Python, and the modules that the SDK needs.
+  ///
+  /// A plugin's file with such a name would hide the module from every plugin in the folder, or can't be imported.
   private static let taken = Set(
     """
     abc aifc and annotated antigravity anyio argparse array as assert ast async asynchat asyncio asyncore atexit
@@ -61,7 +62,7 @@ struct NewPluginCommand: DispatchedCommand {
 
         errand plugin add mcp NAME -- .venv/bin/python plugins/NAME.py
 
-    docs/plugins-from-outside.md of Errand says what `meta` may hold, and what find_note and preview_note answer.
+    docs/plugins-from-outside.md of Errand describes the members of `meta`, and the answers of find_note and preview_note.
     """
     from pathlib import Path
     from typing import Any

@@ -61,7 +61,7 @@ struct NewRecipeCommand: DispatchedCommand {
     if Files.exists("\(Workspace.folder(of: path))/recipe.schema.json") {
       text = "# yaml-language-server: $schema=recipe.schema.json\n" + text
     }
-    // What the user gave, such as the times, may be faulty; then nothing is written. Connections may come later.
+    // The user's answers, such as the times, may be faulty; then nothing is written. Connections may be added later.
     let checked = Recipe.check(Source(name: path, text: text), in: workspace.environment(isApart: true))
     let faults = Diagnostics(checked.diagnostics)
     if !faults.list.isEmpty { console.error(faults.rendered(colour: console.colourError)) }
@@ -117,7 +117,7 @@ struct NewRecipeCommand: DispatchedCommand {
     RuntimeError(.usage, "'\(text.safe)' isn't a recipe name: use letters, digits, - and _, as in weekly-report")
   }
 
-  // MARK: What to begin with
+  // MARK: Templates and examples
 
   private func template(_ name: String) throws(RuntimeError) -> (name: String, text: String) {
     if let template = RecipeTemplates.all.first(where: { $0.name.hasSameScalars(as: name) }) { return template }
@@ -140,7 +140,7 @@ struct NewRecipeCommand: DispatchedCommand {
     } ?? false
   }
 
-  /// The lines of an example, in which an input stands for what an earlier step gives.
+  /// The lines of an example, with references to earlier steps replaced by inputs.
   private static func lines(of input: String, _ action: ActionDescriptor) -> [String] {
     input.split(separator: "\n", omittingEmptySubsequences: false).map { line in
       guard let colon = line.firstIndex(of: ":"), line[line.index(after: colon)...].hasPrefix(" ${{ steps."),
@@ -158,7 +158,7 @@ struct NewRecipeCommand: DispatchedCommand {
     let input = NewRecipeCommand.lines(of: action.examples.first?.input ?? "", action)
     if let cron {
       lines += ["on:", "  - cron: \(JSON.quoted(cron))", "    zone: \(zone)"]
-      // A running agent reads the file at once, and would write values that nobody has looked at.
+      // A running agent reads the file at once, and would write example values that the user hasn't reviewed.
       if action.effect.isWrite, !input.isEmpty {
         lines.append("    paused: Its values are an example. Put in your own, then remove this line.")
       }

@@ -68,12 +68,12 @@ extension Value {
   }
 }
 
-/// What samples have in common.
+/// The type that all samples share.
 indirect enum SampledType: Equatable {
   /// Nothing but null was seen.
   case nothing
   case bool, int, double, string, date, timestamp, dyn
-  /// A list; of nothing where no element was seen.
+  /// A list; its element is `nothing` if no element was seen.
   case list(SampledType)
   case object([Field])
   /// Null was seen beside it.
@@ -176,7 +176,7 @@ extension SampledType.Field {
     case .nothing: (type, isOptional) = (.dyn, true)
     default: break
     }
-    // A name that ends in `?` itself needs another one, by which its field may be absent.
+    // A name that ends in `?` needs a second one, and that one makes the field optional.
     if name.utf8.count > 1, name.hasSuffix("?") { isOptional = true }
     let inner = type.lines
     if inner.count == 1, let word = inner.first, !word.hasPrefix("- "), !word.contains(":") {

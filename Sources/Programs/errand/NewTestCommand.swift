@@ -148,7 +148,7 @@ extension Value {
 }
 
 extension Workspace {
-  /// A connection of a recipe whose service has no sandbox, though it needs one; nil if there is none.
+  /// A connection of a recipe whose service needs a sandbox and has none; nil if all have one.
   func connectionWithoutSandbox(of recipe: Recipe) -> String? {
     recipe.connectionNames.first { name in
       catalog.plugin(configuration.plugins[name] ?? name).map { !$0.isLocal && !$0.hasSandbox } ?? false

@@ -1,7 +1,7 @@
 import CommandLineParser
 
-// What people type who know cron, systemd, Docker, kubectl, Terraform, Dagu or Temporal. Each word is answered with the
-// command to type here; none is a second name for it, because scripts and pages should all say the same.
+// The words that users of cron, systemd, Docker, kubectl, Terraform, Dagu or Temporal type. The answer to each word is
+// the command to type here. None is a second name for it, because scripts and pages should all say the same.
 
 extension [Command.OtherWords] {
   /// For `errand WORD`.
@@ -11,7 +11,7 @@ extension [Command.OtherWords] {
     .init("describe info inspect show", "runs show"),
     .init("attach follow tail watch", "runs follow"),
     .init("start submit", "run", "errand runs start NAME starts a recipe of errand serve by its name"),
-    .init("apply exec execute launch", "run", "errand plan shows first what it would change"),
+    .init("apply exec execute launch", "run", "errand plan shows first the changes that it would make"),
     .init("abort cancel terminate", "runs cancel"),
     .init("kill stop", "runs cancel", "errand serve ends by Ctrl-C, or by 'kill' and the pid that errand doctor shows"),
     .init("down quit shutdown", "doctor", "it shows the pid of errand serve, which 'kill PID' ends cleanly"),

@@ -21,15 +21,15 @@ extension RunCommand {
   private func plan(
     _ request: Request, in sandboxes: Sandboxes? = nil, at instant: Timestamp? = nil
   ) async throws(RuntimeError) -> MadePlan {
-    var factory = request.session.access.factory(standIns: sandboxes?.settings ?? [:])
+    var factory = request.session.access.factory(connectionOverrides: sandboxes?.settings ?? [:])
     factory.copy = sandboxes?.copy
     var run = PlannedRun(
       request.path, texts: .map(request.recipe.texts), zone: request.recipe.folderZone, inputs: request.inputs,
       secrets: request.secrets, program: version)
     run.overrides = request.overrides
     run.isSandbox = request.isSandbox
-    let book = await request.session.workspace.secretBook(request.session.secrets)
-    return try await factory.plan(run, hiding: book, at: instant)
+    let registry = await request.session.workspace.secretRegistry(request.session.secrets)
+    return try await factory.plan(run, hiding: registry, at: instant)
   }
 
   private func report(_ made: MadePlan, _ request: Request) -> PlanReport {
@@ -93,7 +93,7 @@ extension RunCommand {
     if made.plan.error != nil { throw RuntimeError(.failed, "the run would fail; nothing was started") }
     guard parsed["confirm"].isGiven else { return }
     guard console.confirms("Run \(made.recipe)?") else { throw RuntimeError(.failed, "nothing was started") }
-    // The user may have taken a while to answer, and agreed to what was shown.
+    // The user agreed to the plan on the screen, and the answer may have taken a while.
     try refuseMoves(from: made.document, to: try await plan(request, in: sandboxes, at: made.instant))
   }
 

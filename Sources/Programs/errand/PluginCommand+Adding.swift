@@ -9,7 +9,7 @@ import PluginLocks
 import Recipes
 import SecretSources
 
-// `errand plugin add`: a lock from a source, and what a person should know of it.
+// `errand plugin add`: makes a lock from a source, and tells the user about it.
 
 extension PluginCommand {
   func add() async throws(RuntimeError) -> ExitCode {
@@ -46,7 +46,7 @@ extension PluginCommand {
       let (settings, lines) = try await startingSettings(of: source)
       lock = try await self.lock(of: source, named: name, settings)
       if case .command(let words) = source.server { tellSecrets(in: words) }
-      // What it was started with is needed again.
+      // Runs need the settings that it was started with again.
       needsSettings = !lines.isEmpty
       sketch = needsSettings ? "  \(name):\n\(lines)" : MCPKind.connectionSketch(lock)
     } else {
@@ -120,7 +120,7 @@ extension PluginCommand {
     return .url(first)
   }
 
-  /// What a server is started or asked with when it is added, and the lines of errand.yaml that say the same.
+  /// The settings to start or ask a server with when it is added, and the same settings as lines of errand.yaml.
   private func startingSettings(of source: MCPSource) async throws(RuntimeError) -> (Value, lines: String) {
     var settings = ValueMap()
     var lines = ""
@@ -162,7 +162,7 @@ extension PluginCommand {
     return (.map(settings), lines)
   }
 
-  /// What isn't found now has no connection yet that could say where it is.
+  /// Refuses a program that isn't found: no connection exists yet that could say where it is.
   func refuseUnknownProgram(_ program: String) throws(RuntimeError) {
     let isAddress = mayBeAddress(program)
     guard isAddress || !program.contains("/"), searchPath(for: program) == nil,
@@ -199,7 +199,7 @@ extension PluginCommand {
     return console.table(["ACTION", "EFFECT", "SAID BY", "WHAT IT DOES"], rows, cutFirst: ["WHAT IT DOES"])
   }
 
-  /// What a server says of its tools' effects, where that isn't trusted.
+  /// Reports the server's hints about its tools' effects, if they aren't trusted.
   private func tellHints(of lock: PluginLock) {
     guard lock.kind == MCPKind.name, lock.source["trustHints"]?.bool != true else { return }
     func tools(_ hint: String) -> String {

@@ -10,7 +10,7 @@ import Recipes
 import Runs
 import SecretSources
 
-// Where plugins come from, and what the command line says of them, for `errand plugin add` and `update`.
+// The sources of plugins and their options on the command line, for `errand plugin add` and `update`.
 
 extension PluginCommand {
   func refuse(_ options: [String], _ reason: String) throws(RuntimeError) {
@@ -68,7 +68,7 @@ extension PluginCommand {
       environment: Workspace.environmentVariables)
   }
 
-  /// What is in errand.yaml, as far as it can be read, and what is wrong with it.
+  /// The configuration of errand.yaml, as far as it can be read, with its faults.
   func configuration(_ catalog: ActionCatalog) -> (configuration: Configuration, diagnostics: [Diagnostic])? {
     guard let path = try? Workspace.configurationFile(parsed["config"].text, besides: nil),
       let bytes = try? Files.read(path, limit: 1 << 20)
@@ -105,9 +105,9 @@ extension PluginCommand {
     }
   }
 
-  /// The lock of what a server offers.
+  /// Makes the lock of a server from its tools.
   ///
-  /// What the server was given as secrets stands in no message, and not in the lock, which belongs in version control.
+  /// The secrets given to the server appear in no message, and not in the lock, which belongs in version control.
   func lock(
     of source: MCPSource, named name: String, _ settings: Value
   ) async throws(RuntimeError) -> PluginLock {
@@ -152,8 +152,8 @@ extension PluginCommand {
 
   /// Reads the files that a document refers to.
   ///
-  /// They are in its folder, or in that of errand.yaml if the document is in there. What is thrown follows the reference
-  /// in messages.
+  /// They are in the document's folder, or in errand.yaml's if the document is inside that. In messages, the text of an
+  /// error follows the reference.
   func files(of document: String) -> (String) throws(PluginLockError) -> [UInt8] {
     if isAddress(document) {
       return { (_: String) throws(PluginLockError) -> [UInt8] in
@@ -163,7 +163,7 @@ extension PluginCommand {
     let folder = Workspace.folder(of: Workspace.absolute(document, in: root))
     let folders = [folder, root].compactMap(realPath)
     return { (path: String) throws(PluginLockError) -> [UInt8] in
-      // A link leads where it leads.
+      // The target of a link decides.
       guard let file = realPath(of: "\(folder)/\(path)") else { throw PluginLockError(": no such file") }
       func isBelow(_ file: String, _ folder: String?) -> Bool { folder.flatMap(file.rest) != nil }
       guard isBelow(file, folders.first) || isBelow(folders.first ?? "", folders.last) && isBelow(file, folders.last)
@@ -174,7 +174,7 @@ extension PluginCommand {
     }
   }
 
-  /// What is in a document: a file, from the folder of errand.yaml on, or what is at an address.
+  /// Reads a document: a file, with a path relative to the folder of errand.yaml, or the answer of an address.
   func contents(of document: String) async throws(RuntimeError) -> [UInt8] {
     if isAddress(document) {
       try refuseCredentials(in: document)
@@ -183,7 +183,7 @@ extension PluginCommand {
       let response: HTTPResponse
       do throws(HTTPError) { response = try await HTTPClient().send(request) } catch {
         guard error.kind == .tooLarge else {
-          // A connection's 'certificateAuthorities' are for what it calls; its document may lie anywhere.
+          // A connection's 'certificateAuthorities' are for its calls; its document may be anywhere.
           throw RuntimeError(
             .unavailable, error.message.replacing("as 'certificateAuthorities' of the connection, or in", with: "in"))
         }

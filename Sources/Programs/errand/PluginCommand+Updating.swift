@@ -20,7 +20,7 @@ extension PluginCommand {
     var workspace = try dispatch.workspace()
     if let recovered {
       console.say("\(file(of: name)) can't be used as it is, and is made anew from its source")
-      // So that its connection is known, and recipes are compared with what they were written for.
+      // So that its connection is known, and recipes are compared with the lock that they were written for.
       workspace = workspace.with(LockFolder(root, kinds: everyLockKind, with: [name: recovered]))
     }
     let new = try await renewed(old, in: workspace)
@@ -74,7 +74,7 @@ extension PluginCommand {
   private func tellWeaker(from old: PluginLock, to new: PluginLock, _ given: [String: Effect?]) -> String? {
     let weaker = LockDifference.weakerEffects(from: old, to: new).filter { weaker in
       if weaker.source == .person || weaker.source == .hint && parsed["trust-hints"].isGiven { return false }
-      // What is taken back was named.
+      // An effect that the user takes back was named.
       return !given.keys.contains {
         $0 == weaker.action || $0 == new.document["actions"]?[weaker.action]?["call"]?["tool"]?.string
       }
@@ -129,7 +129,7 @@ extension PluginCommand {
     "errand plugin update \(name) \(source)"
   }
 
-  /// The lock of what a server offers, which may have moved.
+  /// Makes the lock of a server, which may have moved, from its tools.
   private func asked(
     _ source: MCPSource, at moved: [String], _ settings: Value, for name: String
   ) async throws(RuntimeError) -> PluginLock {
@@ -137,15 +137,15 @@ extension PluginCommand {
     var settings = settings.map ?? ValueMap()
     if !moved.isEmpty {
       source.server = try server(moved)
-      // Of the settings of a program a server elsewhere knows few, and the other way round.
+      // A program and a server at an address share few settings; the others are dropped.
       let fields = MCPKind.settings(of: source.server).fields
       for name in settings.members.compactMap(\.name) where !fields.contains(where: { $0.name == name }) {
         settings[name] = nil
       }
-      // What is named here counts, to be tried.
+      // The place on the command line is used, so that it is tried.
       for field in ["command", "arguments", "url"] where settings[field] != nil {
         settings[field] = nil
-        console.say("'\(field)' of the connection '\(name)' still counts in runs, in the place of what the lock has")
+        console.say("'\(field)' of the connection '\(name)' still counts in runs, instead of the lock's value")
       }
     }
     if case .command(let words) = source.server, settings["command"] == nil, let program = words.first {
@@ -187,8 +187,8 @@ extension PluginCommand {
     return .map(try Workspace.settings(of: connection, plugin, with: secrets).settings)
   }
 
-  /// The recipes that may use a plugin, which are those of the folders of recipes and those beside errand.yaml, and the
-  /// folders that were looked in, for people.
+  /// The recipes that may use a plugin, from the folders of recipes and the folder of errand.yaml; and these folders,
+  /// for people.
   func recipes(in workspace: Workspace) -> (files: [String], folders: [String]) {
     var folders: [String] = []
     for folder in workspace.recipeFolders + [root] where Workspace.isFolder(folder) && !folders.contains(folder) {
@@ -202,7 +202,7 @@ extension PluginCommand {
 
   /// The errors in recipes, tests and errand.yaml that other plugins would bring.
   ///
-  /// - Parameter isGone: Whether a plugin is gone, of which a connection only warns.
+  /// - Parameter isGone: Whether a plugin is gone; its connection then only causes a warning, which is included.
   func newFaults(in workspace: Workspace, with plugins: LockFolder, isGone: Bool = false) -> [Diagnostic] {
     func faults(_ workspace: Workspace) -> [Diagnostic] {
       var found =
@@ -222,7 +222,7 @@ extension PluginCommand {
 }
 
 extension Diagnostic {
-  /// The whole text, by which a fault is known again.
+  /// The whole text, to recognise a known fault.
   fileprivate var rendered: String { Diagnostics([self]).rendered() }
 }
 

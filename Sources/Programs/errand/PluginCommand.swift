@@ -11,7 +11,7 @@ struct PluginCommand: DispatchedCommand {
   let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
-    // What is wrong in errand.yaml hinders no lock, but one that isn't there is another's.
+    // Faults in errand.yaml don't affect locks; but without the named file, the locks would be another folder's.
     if let given = parsed["config"].text {
       let path = Workspace.absolute(given, in: Workspace.workingFolder)
       guard Files.exists(path) else { throw RuntimeError(.noInput, "cannot read \(given.safe): no such file") }
@@ -27,7 +27,7 @@ struct PluginCommand: DispatchedCommand {
 
   // MARK: The folder
 
-  /// The folder of errand.yaml, whatever is wrong with that; the working folder where there is none.
+  /// The folder of errand.yaml, even if that is faulty; the working folder if there is none.
   var root: String {
     (try? Workspace.configurationFile(parsed["config"].text, besides: nil)).map(Workspace.folder)
       ?? Workspace.workingFolder
@@ -61,7 +61,7 @@ struct PluginCommand: DispatchedCommand {
     }
   }
 
-  /// Makes the schemas anew that editors complete and check files by, where `errand new folder` made them.
+  /// Generates the editors' schemas again, if `errand new folder` created them.
   func renewSchemas() {
     let catalog = dispatch.catalog.looking(in: root)
     for schema in FileSchema.allCases {
@@ -119,7 +119,7 @@ struct PluginCommand: DispatchedCommand {
     return diagnostics.compactMap { Self.use(of: name, in: $0) }
   }
 
-  /// Where a plugin is used, if that is what is at fault when it is gone: `recipes/orders.yaml:2 uses shop.listOrders`.
+  /// The place that uses a plugin, if its removal causes the fault: `recipes/orders.yaml:2 uses shop.listOrders`.
   private static func use(of name: String, in fault: Diagnostic) -> String? {
     guard let location = fault.location else { return nil }
     let source = location.source

@@ -6,8 +6,10 @@ import PluginLocks
 import RecipeTesting
 import Recipes
 
-/// What `errand test` looks for in the plugins of the folder: that each lock is as errand wrote it, that it says what its
-/// actions do as those of the program say it, and that a server which is a program here offers what the lock says.
+/// The checks of `errand test` on the plugins of the folder.
+///
+/// Each lock is as errand wrote it; its actions are documented like the program's own; and a server that is a program
+/// on this machine offers the tools of its lock.
 struct PluginTests {
   let workspace: Workspace
   let clock: any TimeSource
@@ -53,7 +55,7 @@ struct PluginTests {
       took: clock.elapsed() - began)
   }
 
-  /// The settings of the plugin's first connection, in which each secret is the text `secret`: a test has none.
+  /// The settings of the plugin's first connection, with the text `secret` for each secret: a test has none.
   private func settings(of plugin: String) -> Value {
     guard let connection = workspace.configuration.connections.first(where: { $0.plugin.hasSameScalars(as: plugin) })
     else { return .map(ValueMap()) }

@@ -35,7 +35,7 @@ final class ProgressDisplay: Sendable {
     var liveLines = 0
     var frame = 0
     var isOver = false
-    /// What the suspended run waits for.
+    /// The condition that the suspended run waits for.
     var wait: (until: Timestamp?, reason: String?)?
     /// The last address of a decision's page that was shown.
     var url: String?
@@ -57,8 +57,8 @@ final class ProgressDisplay: Sendable {
   private static let spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
 
   /// - Parameters:
-  ///   - width: Gives the columns of the terminal, if not that of standard error.
-  ///   - draw: Takes what is drawn in place, if not standard error.
+  ///   - width: Gives the columns of the terminal, in place of standard error's.
+  ///   - draw: Draws text over the last lines of the terminal, in place of standard error.
   init(
     _ console: Console, format: Format, time: any TimeSource, zone: LocalZone, isApart: Bool = false,
     width: (@Sendable () -> Int)? = nil,
@@ -95,7 +95,7 @@ final class ProgressDisplay: Sendable {
     switch format {
     case .json:
       guard case .printed(let printed) = progress else { return console.error(json: progress.value) }
-      // Commands may print much; the rest is told even so.
+      // Commands may print much; everything else is reported even with --quiet.
       if console.isQuiet { return }
       for line in printed.lines { console.error(json: Progress.printed(line).value) }
     case .github, .text: shown.withLock { show(progress, &$0) }
@@ -195,7 +195,7 @@ final class ProgressDisplay: Sendable {
       // A step without a name that did nothing, such as a guard that held, isn't shown.
       let isNameless = path.split(separator: "/").last?.first == "#"
       if status == .skipped, isNameless, !console.isVerbose { return }
-      // Of items, only failures are shown one by one.
+      // Among items, only failures are shown one by one.
       guard isShown(path) || error != nil else { return }
       let words = isReplayed ? "done before" : status == .skipped ? "skipped" : took.spoken
       let name = isShown(path) ? title : path
@@ -209,7 +209,7 @@ final class ProgressDisplay: Sendable {
             ? "\(Style.yellow.applied(to: note, colour))  \(Style.dim.applied(to: words, colour))"
             : Style.dim.applied(to: [note, words].filter { !$0.isEmpty }.joined(separator: "  "), colour))
       ]
-      // Of a run that failed before, only the first failure is in the report.
+      // The report has only the first failure of a run, so an error in a handler is shown here.
       if let error, path.isInHandler {
         lines.append("\(indent(depth, path))  " + error.message.safeLines(indent: indent(depth, path) + "  "))
       }
@@ -225,7 +225,7 @@ final class ProgressDisplay: Sendable {
     }
   }
 
-  /// The step among those that are shown as running; one that began before this program followed the run is added.
+  /// Finds the shown step that is running; a step that began before this program followed the run is added.
   private func running(_ path: String, _ shown: inout Shown) -> Int? {
     if let index = shown.running.firstIndex(where: { $0.path == path }) { return index }
     guard console.isLive, isShown(path), let name = path.split(separator: "/").last else { return nil }
@@ -318,7 +318,7 @@ final class ProgressDisplay: Sendable {
 }
 
 extension WaitRecord {
-  /// What the run waits for, and until when.
+  /// The condition that the run waits for, and until when.
   func spoken(_ clock: WallClock) -> String {
     let until = wakeAt.map { $0 > clock.now ? clock.dateFromNow($0) : clock.date($0) }
     return switch kind {
@@ -326,7 +326,7 @@ extension WaitRecord {
     case .event: "waiting for the event '\(event ?? "")'\(until.map { ", at most until \($0)" } ?? "")"
     case .approval:
       "waiting for a decision\(until.map { ", at most until \($0)" } ?? ""): \(prompt ?? "")\(url.map { "\n\($0)" } ?? "")"
-    case .limit: "queued: \(limit ?? "")\(until.map { "; goes on about \($0)" } ?? "")"
+    case .limit: "queued: \(limit ?? "")\(until.map { "; continues about \($0)" } ?? "")"
     case .poll: "round \(rounds ?? 0) didn't match; again at \(until ?? "once")"
     }
   }

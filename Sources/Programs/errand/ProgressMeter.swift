@@ -3,14 +3,14 @@
 //     ████████░░░░  66%  12.3/19.5 MB  4.1 MB/s  2s left
 //     ███░░░░░░░░░  25/100  3.1/s  24s left
 //
-// The rate is that of the last ten seconds, and falls when nothing comes. Where the line is too narrow, what says least
-// is left out first.
+// The rate is an average over the last ten seconds, and falls when nothing is reported. On a line that is too narrow,
+// the least informative parts are left out first.
 import Agent
 import Basics
 import Runs
 
 struct ProgressMeter {
-  /// What was last reported.
+  /// The amount that was reported last.
   private(set) var amount: ProgressAmount
   /// How much was done when, at most ten seconds back if something is reported all the time.
   private var samples: [(at: TimeSpan, completed: Int)]
@@ -39,7 +39,7 @@ struct ProgressMeter {
   }
 
   /// - Parameters:
-  ///   - word: What is counted, for when the total isn't known.
+  ///   - word: The noun of the counted things, for when the total isn't known.
   ///   - width: How many columns there are.
   func text(_ word: String, width: Int, at now: TimeSpan) -> String {
     let rate = rate(at: now)
@@ -54,7 +54,7 @@ struct ProgressMeter {
     let filled = Int(done * Double(ProgressMeter.cells))
     let bar =
       String(repeating: "█", count: filled) + String(repeating: "░", count: ProgressMeter.cells - filled)
-    // In the order in which they stand, each with its place in the order in which they go.
+    // The parts in the order of display; the part with the lowest rank is left out first.
     var parts: [(text: String, rank: Int)] = [(bar, amount.isBytes ? 2 : 3)]
     if amount.isBytes { parts.append(("\(Int(done * 100))%", 5)) }
     parts.append((amount.words, amount.isBytes ? 0 : 5))

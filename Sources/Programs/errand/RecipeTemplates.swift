@@ -10,8 +10,8 @@ enum RecipeTemplates {
       summary: Greets a name as often as you like; a first recipe, which needs no service.
 
       inputs:
-        name: { type: string, default: world, summary: Who is greeted. }
-        times: { type: int, default: 2, min: 1, max: 10, summary: How often. }
+        name: { type: string, default: world, summary: The name to greet. }
+        times: { type: int, default: 2, min: 1, max: 10, summary: The number of greetings. }
 
       steps:
         - id: greet
@@ -30,7 +30,7 @@ enum RecipeTemplates {
       "nightly-backup",
       #"""
       recipe: nightly-backup
-      summary: Packs a folder each night with a command, tries again if that fails, and says how it went.
+      summary: Packs a folder each night with a command, retries if that fails, and reports the result.
 
       # In errand.yaml: the topic of ntfy that your phone subscribes to.
       #
@@ -41,7 +41,7 @@ enum RecipeTemplates {
       inputs:
         folder: { type: string, default: notes, summary: The folder that is packed. }
         to: { type: string, default: backups, summary: The folder of the archives. }
-        report: { type: string, choices: [phone, file, none], default: phone, summary: Where a backup is reported. }
+        report: { type: string, choices: [phone, file, none], default: phone, summary: The place where a backup is reported. }
 
       zone: Europe/Berlin
 
@@ -75,13 +75,13 @@ enum RecipeTemplates {
                 with: { path: "${{ inputs.to }}/log.txt", text: "${{ archive }}\n" }
             none: []
 
-      # However it ended, nothing half packed is left.
+      # Removes a half-packed archive, however the run ended.
       finally:
         - if: archive.hasValue()
           uses: file.delete
           with: { path: "${{ archive.value() }}.part" }
 
-      # A failure always goes to the phone, with its reason: what the command wrote to its standard error is in 'detail'.
+      # A failure always goes to the phone, with its reason: 'detail' holds the command's standard error.
       onFailure:
         - let:
             reason: ${{ [error.message, error.?detail.orValue('')].join('\n').trim() }}
@@ -101,7 +101,7 @@ enum RecipeTemplates {
       "price-watch",
       #"""
       recipe: price-watch
-      summary: Asks an API each hour, and tells your phone if the answer is another than the last time.
+      summary: Asks an API each hour, and notifies your phone if the answer differs from the last one.
 
       # In errand.yaml:
       #
@@ -112,7 +112,7 @@ enum RecipeTemplates {
       #       topic: ${{ secrets.NTFY_TOPIC }}
 
       inputs:
-        url: { type: string, default: /items/1, summary: What is asked for. }
+        url: { type: string, default: /items/1, summary: The URL of the request. }
 
       on:
         - cron: "0 * * * *"
@@ -126,7 +126,7 @@ enum RecipeTemplates {
         - let:
             price: ${{ double(steps.page.body.price) }}
 
-        # What a run stores, later runs find.
+        # Later runs find the value that a run stores.
         - id: last
           uses: store.get
           with: { name: price-watch/price }
@@ -139,7 +139,7 @@ enum RecipeTemplates {
             title: A price has changed
             message: ${{ steps.page.body.name }} costs ${{ price }}, and no longer ${{ before }}.
 
-        # Stored last: if the message fails, the next run tells it.
+        # Stored last: if the message fails, the next run sends it.
         - uses: store.put
           with: { name: price-watch/price, value: "${{ price }}" }
 
@@ -166,8 +166,8 @@ enum RecipeTemplates {
       #       password: ${{ secrets.SMTP_PASSWORD }}
 
       inputs:
-        from: { type: string, default: Reports <reports@example.org>, summary: Who sends it. }
-        to: { type: list(string), default: [ana@example.org], summary: Who gets it. }
+        from: { type: string, default: Reports <reports@example.org>, summary: The sender. }
+        to: { type: list(string), default: [ana@example.org], summary: The recipients. }
 
       zone: Europe/Berlin
 
@@ -213,15 +213,15 @@ enum RecipeTemplates {
       "order-received",
       #"""
       recipe: order-received
-      summary: Starts when another program reports an order, and keeps it in a table; each event starts one run.
+      summary: Starts when another program reports an order, and adds the order to a table; each event starts one run.
 
-      # Another program sends the event, and the same --id only once counts:
+      # Another program sends the event; the same --id counts only once:
       #
       #   errand runs signal any order --data '{"number": 17, "total": 12.5}' --id order-17
 
       inputs:
         number: { type: int, default: 17, summary: Number of the order. }
-        total: { type: double, default: 12.5, summary: What it costs. }
+        total: { type: double, default: 12.5, summary: The total price. }
 
       on:
         - event: { name: order, type: { number: int, total: double }, match: event.data.total > 0.0 }
@@ -250,7 +250,7 @@ enum RecipeTemplates {
       "inbox-import",
       #"""
       recipe: inbox-import
-      summary: Adds the rows of each table that is put into inbox/ to one list, and moves the table to imported/.
+      summary: Adds the rows of each table in inbox/ to one list, and moves the table to imported/.
 
       # While errand serve runs, put tables into inbox/, such as
       #
@@ -299,7 +299,7 @@ enum RecipeTemplates {
       "parcel-digest",
       #"""
       recipe: parcel-digest
-      summary: Sends one mail about the parcels that were delivered, at most 50 of ten minutes, instead of a mail for each.
+      summary: Sends one mail about the parcels delivered in ten minutes, at most 50, instead of a mail for each.
 
       # Another program sends an event for each parcel:
       #
@@ -315,8 +315,8 @@ enum RecipeTemplates {
 
       inputs:
         lines: { type: list(string), default: [A 17 for Ana], summary: A line for each parcel. }
-        from: { type: string, default: Parcels <parcels@example.org>, summary: Who sends it. }
-        to: { type: list(string), default: [ana@example.org], summary: Who gets it. }
+        from: { type: string, default: Parcels <parcels@example.org>, summary: The sender. }
+        to: { type: list(string), default: [ana@example.org], summary: The recipients. }
 
       on:
         - event: { name: delivered, type: { parcel: string, to: string? } }
@@ -343,7 +343,7 @@ enum RecipeTemplates {
       "approved-command",
       #"""
       recipe: approved-command
-      summary: Looks what a command would do, asks a person, and does it after a yes.
+      summary: Previews a command, asks a person, and runs the command after a yes.
 
       inputs:
         folder: { type: string, default: site, summary: The folder that is published. }
@@ -383,7 +383,7 @@ enum RecipeTemplates {
       "ask-and-remind",
       #"""
       recipe: ask-and-remind
-      summary: Asks each Friday, asks the head after a day without an answer, and takes silence for a no.
+      summary: Asks a question each Friday, asks the head after a day without an answer, and treats silence as a no.
 
       # In errand.yaml:
       #
@@ -431,14 +431,14 @@ enum RecipeTemplates {
       "incremental-sync",
       #"""
       recipe: incremental-sync
-      summary: Fetches what is new in a service since the last run, and adds only that to a file.
+      summary: Fetches the new items of a service since the last run, and adds only those to a file.
 
       # In errand.yaml:
       #
       #   connections:
       #     http:
       #       baseURL: https://shop.example/api
-      #       limits: { requests: 60, per: 1m }  # over all runs; what comes too early is queued
+      #       limits: { requests: 60, per: 1m }  # over all runs; requests that come too early are queued
 
       inputs:
         file: { type: string, default: sync/items.csv, summary: The file that grows. }
@@ -487,7 +487,7 @@ enum RecipeTemplates {
       "orders-by-cursor",
       #"""
       recipe: orders-by-cursor
-      summary: Fetches a list page by page, each named by the page before, and writes it to a file.
+      summary: Fetches a list page by page, where each page names the next one, and writes it to a file.
 
       # In errand.yaml:
       #
@@ -528,7 +528,7 @@ enum RecipeTemplates {
       "verified-download",
       #"""
       recipe: verified-download
-      summary: Downloads an archive, checks it, keeps it under its date, and removes archives beyond a number.
+      summary: Downloads an archive, verifies it, keeps it under its date, and removes archives beyond a number.
 
       # In errand.yaml:
       #
@@ -538,8 +538,8 @@ enum RecipeTemplates {
       #       folder: downloads
 
       inputs:
-        url: { type: string, default: /files/report.zip, summary: What is downloaded. }
-        keep: { type: int, default: 7, min: 1, max: 1000, summary: How many archives are kept. }
+        url: { type: string, default: /files/report.zip, summary: The URL of the archive. }
+        keep: { type: int, default: 7, min: 1, max: 1000, summary: The number of archives to keep. }
 
       zone: UTC
 
@@ -579,7 +579,7 @@ enum RecipeTemplates {
       "test-matrix",
       #"""
       recipe: test-matrix
-      summary: Runs a command for every combination of two lists, several at once, and reports all that failed.
+      summary: Runs a command for every combination of two lists, several at once, and reports all failures.
 
       inputs:
         systems: { type: list(string), default: [bookworm, trixie], summary: The first list. }
@@ -618,12 +618,12 @@ enum RecipeTemplates {
       "streak",
       #"""
       recipe: streak
-      summary: Counts the days in a row on which it was run, in values that outlive its runs.
+      summary: Counts how many days in a row it has run, in values that outlive its runs.
 
-      # Run it once a day: errand run recipes/streak.yaml. The values are kept in the state, beside the runs.
+      # Run it once a day: errand run recipes/streak.yaml. The state keeps the values, next to the runs.
 
       inputs:
-        zone: { type: string, default: UTC, summary: Time zone in which days begin. }
+        zone: { type: string, default: UTC, summary: The time zone of the days. }
 
       steps:
         - let:
@@ -653,7 +653,7 @@ enum RecipeTemplates {
       "timetable-changes",
       #"""
       recipe: timetable-changes
-      summary: Each morning, says what changed in a group's timetable since the copy of the day before, and keeps the new one.
+      summary: Reports the changes in a group's timetable each morning, since the copy of the day before, and keeps the new one.
 
       inputs:
         programId: { type: string, default: informatica-maghiara, summary: Id of the program in the catalog. }
@@ -754,7 +754,7 @@ enum RecipeTemplates {
       "approve-averages",
       #"""
       recipe: approve-averages
-      summary: Computes every student's average, shows what would be written, and writes it after an approval.
+      summary: Computes every student's average, shows the changes, and writes them after an approval.
 
       inputs:
         markbook: { type: int, summary: Key of the markbook. }
@@ -778,7 +778,7 @@ enum RecipeTemplates {
         - let:
             target: ${{ found[0] }}
 
-        # What would be written, beside what is there. It is written as approved, even if marks change meanwhile.
+        # The new averages, next to the old ones. They are written as approved, even if marks change meanwhile.
         - let:
             computed: >-
               ${{ steps.book.students.map(s, {
@@ -814,7 +814,7 @@ enum RecipeTemplates {
 
       outputs:
         written: ${{ changes.size() }}
-        by: ${{ steps.?decision.?by.orValue('nobody had to be asked') }}
+        by: ${{ steps.?decision.?by.orValue('no approval was needed') }}
 
       """#
     ),

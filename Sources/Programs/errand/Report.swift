@@ -35,7 +35,7 @@ struct Report {
     console.error(nextStep)
   }
 
-  /// The most failures beside the run's own that are told.
+  /// The most failures that are reported beside the run's own.
   private static let mostAside = 10
 
   /// For programs: one document.

@@ -101,7 +101,7 @@ struct RunCommand: DispatchedCommand {
   ) async throws(RuntimeError) -> Request {
     let path = parsed["recipe"].text ?? ""
     let workspace = try dispatch.workspace(besides: path)
-    // What is wrong with them is told once the recipe is known.
+    // Faulty settings are reported once the recipe is known.
     var settings: [String: Value] = [:]
     for text in parsed["set"].texts {
       let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
@@ -198,7 +198,7 @@ struct RunCommand: DispatchedCommand {
     }
   }
 
-  // MARK: What is given
+  // MARK: Inputs
 
   private func inputs(of recipe: Recipe, _ planned: ValueMap) throws(RuntimeError) -> ValueMap {
     var given: [(name: String, input: GivenInput)] = []

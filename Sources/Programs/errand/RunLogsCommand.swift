@@ -6,8 +6,8 @@
 //       17:30:07  ! tar: site/photos: Cannot open
 //       plugin: 'tar' exited with code 1
 //
-// `!` marks what was printed to the standard error. With --follow the steps of an open run come in the order in which
-// they print, each under its name.
+// `!` marks lines of the standard error. With --follow, the steps of an open run come in the order of their output,
+// each under its name.
 import Agent
 import AgentRuntime
 import Basics
@@ -116,7 +116,7 @@ struct RunLogsCommand: DispatchedCommand {
 
   // MARK: Following
 
-  /// Shows what there is, and then what comes, until the run ends.
+  /// Shows the existing lines, and then new ones until the run ends.
   private func follow(_ step: String?) async throws(RuntimeError) -> ExitCode {
     let connection = try await session.access.connection()
     let result: Result<ExitCode, RuntimeError>
@@ -162,7 +162,7 @@ struct RunLogsCommand: DispatchedCommand {
         if let remote = session.access.remote {
           throw RuntimeError(
             .unavailable,
-            "the agent at \(remote.url) can't be reached any more; the run goes on as soon as it is served. See more then with: \(remote.command) runs logs \(run.id) --follow"
+            "the agent at \(remote.url) can't be reached any more; the run continues as soon as it is served. See more then with: \(remote.command) runs logs \(run.id) --follow"
           )
         }
         throw RuntimeError(
@@ -207,7 +207,7 @@ struct RunLogsCommand: DispatchedCommand {
       watching.cancel()
     }
     defer { interruption.cancel() }
-    // What was printed before the following began.
+    // Lines that were printed before the run was followed.
     try await read()
     for await _ in signals { try await read() }
     return await watching.value
@@ -222,7 +222,7 @@ extension StepRecord {
 }
 
 extension [PrintedLine] {
-  /// Takes the lines up to the last one of an attempt.
+  /// Removes and returns the lines up to the last one of an attempt.
   fileprivate mutating func takeLines(of attempt: Int) -> [PrintedLine] {
     let end = lastIndex { $0.attempt == attempt }.map { $0 + 1 } ?? 0
     defer { removeFirst(end) }

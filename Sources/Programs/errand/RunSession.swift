@@ -16,7 +16,7 @@ struct RunSession: Sendable {
   var access: AgentAccess
   let console: Console
   let display: ProgressDisplay
-  /// What people and other programs did while the replayed run was recorded.
+  /// The acts of people and other programs while the replayed run was recorded.
   var acts: [RecordedAct] = []
 
   var workspace: Workspace { access.workspace }
@@ -80,7 +80,7 @@ struct RunSession: Sendable {
   func run(
     _ origin: RunCreated, in sandboxes: Sandboxes, asJSON: Bool
   ) async throws(RuntimeError) -> ExitCode {
-    var factory = access.factory(standIns: sandboxes.settings)
+    var factory = access.factory(connectionOverrides: sandboxes.settings)
     factory.copy = sandboxes.copy
     return try await runApart(origin, factory, asJSON: asJSON)
   }
@@ -88,7 +88,7 @@ struct RunSession: Sendable {
   /// Runs against a recording, with a state of its own that is discarded with the process, at the time of the
   /// recording.
   ///
-  /// Nothing waits: the clock is stopped, and jumps to the next instant at which something is due when nothing else can
+  /// Nothing waits: the clock is stopped, and jumps to the next instant when something is due once nothing else can
   /// happen. Nothing outside is touched: calls that aren't requests are answered from the recording too, and the files
   /// that answers are written to are discarded with the run.
   func replay(
@@ -111,7 +111,7 @@ struct RunSession: Sendable {
       let plugin = workspace.configuration.plugins[name] ?? name
       guard let schema = workspace.catalog.plugin(plugin)?.configuration else { continue }
       let settings = schema.withNeededSecrets(recording.connections[name]?.map ?? ValueMap())
-      factory.standIns[name] = .map(settings)
+      factory.connectionOverrides[name] = .map(settings)
       hidden += schema.secrets(in: settings)
     }
     factory.secrets = SecretSources(madeUp)
@@ -155,7 +155,7 @@ struct RunSession: Sendable {
     }
   }
 
-  /// Moves a stopped clock to the instant at which a waiting run resumes.
+  /// Moves a stopped clock to the instant when a waiting run resumes.
   private func pass(
     _ clock: ManualClock, for agent: LocalAgent, _ run: String, _ acts: inout ArraySlice<RecordedAct>
   ) async {
@@ -190,7 +190,7 @@ struct RunSession: Sendable {
     }
   }
 
-  // MARK: Carrying on and following
+  // MARK: Resuming and following
 
   /// How following a run ended.
   private enum Following {
@@ -254,7 +254,7 @@ struct RunSession: Sendable {
       if known.isEnded { return .done }
     }
     if isServed == true {
-      console.say("an agent carries it on; follow it with: errand runs follow \(run)")
+      console.say("an agent is running it; follow it with: errand runs follow \(run)")
       return .done
     }
     console.error("The run is accepted, but nothing is running it yet. \(RunSession.whoGoesOn(with: run))")
@@ -296,7 +296,7 @@ struct RunSession: Sendable {
       let connection = try await access.connection()
       if isOneOfAll { _ = await connection.agent?.host.recover(in: workspace.stateFolder) }
       await connection.agent?.host.observe { [console] news in
-        if case .untold(_, let reason) = news {
+        if case .unreported(_, let reason) = news {
           console.error("onFailure of errand.yaml starts nothing: \(reason.safe)")
         }
       }
@@ -360,7 +360,7 @@ struct RunSession: Sendable {
       guard failures < RunSession.mostReconnections else {
         throw RuntimeError(
           .unavailable,
-          "the agent at \(remote.url) can't be reached any more; the run goes on as soon as it is served. Follow it then with: \(remote.command) runs follow \(run)"
+          "the agent at \(remote.url) can't be reached any more; the run continues as soon as it is served. Follow it then with: \(remote.command) runs follow \(run)"
         )
       }
       if failures == 0 { console.say("the connection to the agent at \(remote.url) was cut; connecting again") }
@@ -371,7 +371,7 @@ struct RunSession: Sendable {
     }
   }
 
-  /// Waits for the runs that tell of failures, which nothing else would carry on.
+  /// Waits for the runs that report failures, since no other process would run them.
   private func finishFailureRuns(_ host: RunHost?) async {
     let runs = await host?.finishFailureRuns { console.say("onFailure of errand.yaml starts the run \($0)") } ?? []
     for run in runs where run.status != .succeeded {
@@ -462,7 +462,7 @@ struct RunSession: Sendable {
     }
   }
 
-  /// What people and other programs did that let a run continue.
+  /// The acts of people and other programs that let a run continue.
   private func acts(of record: RunRecord, in connection: AgentConnection) async throws -> [RecordedAct] {
     var acts = record.stepsInOrder.compactMap { step in
       step.decision.map { RecordedAct(.decision(step.path, $0)) }

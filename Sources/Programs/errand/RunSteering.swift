@@ -120,7 +120,7 @@ struct RunSteering: DispatchedCommand {
     }
   }
 
-  /// What became of a run that is to end and can't be carried on.
+  /// Reports the outcome for a run that is to be cancelled and can't be resumed.
   private func cancelled(_ id: String, _ error: RuntimeError) async throws(RuntimeError) -> ExitCode {
     let run = try await session.access.asking { requests throws(RuntimeError) in try await requests.shown(id) }
     if run.status == .cancelled {
@@ -133,7 +133,7 @@ struct RunSteering: DispatchedCommand {
       .waiting, "\(id) can't end before a person says what was done; then it is cancelled:\(commands.joined())")
   }
 
-  // MARK: What a person knows
+  // MARK: Answers of people
 
   private func resolve() async throws(RuntimeError) -> ExitCode {
     let words = ["done", "retry", "fail"].filter { parsed[$0].isGiven }
@@ -170,7 +170,7 @@ struct RunSteering: DispatchedCommand {
     }
   }
 
-  /// The uncertain steps that paths name; a path with `[*]` names those of every item.
+  /// The uncertain steps that paths name; a path with `[*]` names the steps of every item.
   static func steps(_ asked: [String], of record: RunRecord) throws(RuntimeError) -> [StepPath] {
     let uncertain = record.stepsInOrder.filter { $0.status == .uncertain }.map(\.path)
     var steps: [StepPath] = []

@@ -23,7 +23,7 @@ struct RunStepReport: DispatchedCommand {
       for (name, blob) in facts.missingValues(at: step.path, upTo: RunStepReport.mostBytes) {
         facts.values[name] = try await requests.value(.blob(blob))
       }
-      // Of a write whose answer didn't fit its shape, the answer.
+      // A write whose answer didn't fit its shape has no output, but the answer.
       let given = step.output ?? step.lastAttempt?.answer
       return (facts, step, given == nil ? nil : try await requests.value(given))
     }
@@ -83,16 +83,16 @@ struct RunStepReport: DispatchedCommand {
     }
   }
 
-  /// What is shown of a step.
+  /// The displayed facts about a step.
   private struct Shown {
     var run: RunRecord
     var step: StepRecord
-    /// The id of its action, or what kind of step it is.
+    /// The id of its action, or the kind of the step.
     var work: String
     var input: StepReplay.Input
     var output: Value?
 
-    /// What the action gave is an output only if it fitted the step's shape.
+    /// An action's answer is an output only if it fitted the step's shape.
     var outputName: String { step.output == nil ? "answer" : "output" }
 
     func asJSON(_ console: Console) {

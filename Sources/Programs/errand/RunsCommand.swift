@@ -45,7 +45,7 @@ struct RunsCommand: DispatchedCommand {
     }
     let (open, finished, next) = (list.open, list.finished, list.next)
     func why(_ run: RunRecord) -> String {
-      if let parked = list.parked { return parked[run.id] ?? run.summary(clock) }
+      if let unclaimable = list.unclaimable { return unclaimable[run.id] ?? run.summary(clock) }
       return isAgent && run.status == .running ? "interrupted; nothing is running it" : run.summary(clock)
     }
     if asJSON {
@@ -81,7 +81,7 @@ struct RunsCommand: DispatchedCommand {
       showDoubts(of: run, as: tails[run.id], outputs[run.id] ?? [:])
     }
     if let next { console.say("\nThere are more; continue with: --after \(tails[next])") }
-    if isAgent, list.parked == nil, open.contains(where: { [.queued, .running, .waiting].contains($0.status) }) {
+    if isAgent, list.unclaimable == nil, open.contains(where: { [.queued, .running, .waiting].contains($0.status) }) {
       console.say(
         "\nNo agent is running to resume the open runs. Start one with: errand serve; or: errand runs resume")
     }
@@ -280,8 +280,9 @@ extension RunSummary {
   }
 }
 
-/// The ends of the ids of some runs, as short as they are unique among them: the beginnings are those of all runs of
-/// about a minute.
+/// The ends of the ids of some runs, as short as is unique among them.
+///
+/// The beginnings are equal for all runs of about a minute.
 struct RunTails {
   private let length: Int
 

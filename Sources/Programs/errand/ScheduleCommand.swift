@@ -96,7 +96,7 @@ struct ScheduleCommand: DispatchedCommand {
     let chosen = try KnownSchedule.named(parsed["schedule"].text, among: all)
     let count = parsed["count"].int ?? 10
     let earliest = KnownSchedule.earliest(count, of: chosen, after: own.now)
-    // Of the others not even the first slot is among the earliest.
+    // A schedule whose first slot isn't among the earliest can't have later slots among them.
     let slots = KnownSchedule.earliest(count, of: earliest.map(\.schedule), each: count, after: own.now)
     if asJSON {
       let values = slots.map { slot, schedule in
@@ -200,7 +200,7 @@ struct ScheduleCommand: DispatchedCommand {
     let slots = try await requests.slots(.resetSchedule(id: id))
     let until = slots.first?.until.map { " until \(clock.date($0))" } ?? ""
     console.say(
-      "\(id) decides its slots from now on again\(until); those that have a run don't start twice, and the ledger says so. See when with: errand schedule next \(id.shellQuoted)"
+      "\(id) decides its slots from now on again\(until); a slot that has a run doesn't start a second one, and the ledger says so. See when with: errand schedule next \(id.shellQuoted)"
     )
     return .done
   }

@@ -5,10 +5,10 @@ import Recipes
 import RunState
 import SecretSources
 
-/// `errand secrets check`: shows which recipes need which secrets, where each comes from, and what is missing or
+/// `errand secrets check`: shows which recipes need which secrets, where each comes from, and which are missing or
 /// faulty.
 ///
-/// Every source is asked, commands too, because only that shows whether a run would find what it needs. The output says
+/// Every source is asked, commands too, because only that shows whether a run would find its secrets. The output says
 /// nothing about a value, except that it is too short to be found in texts.
 struct SecretsCommand: DispatchedCommand {
   let dispatch: Dispatch
@@ -27,7 +27,7 @@ struct SecretsCommand: DispatchedCommand {
     /// Where it comes from; nil if it is missing or unavailable.
     var origin: SecretSources.Origin?
     var fault: String?
-    /// Whether it is too short to be searched for in what services send.
+    /// Whether it is too short to be searched for in the texts of services.
     var isShort = false
   }
 
@@ -67,8 +67,8 @@ struct SecretsCommand: DispatchedCommand {
     return faults.isEmpty && rows.allSatisfy { $0.origin != nil } ? .done : .failed
   }
 
-  /// What the recipe itself, its connections and the inputs of its schedules need; `open` are the secret inputs that
-  /// only the caller of a run can give.
+  /// The secrets that the recipe itself, its connections and the inputs of its schedules need; `open` are the secret
+  /// inputs that only the caller of a run can give.
   private func needs(of recipe: Recipe, _ open: inout [(recipe: String, input: String)]) -> [NeededSecret] {
     let needs = workspace.neededSecretsWithSchedules(of: recipe)
     for input in recipe.inputs where input.isSecret && !needs.contains(where: { $0.input == input.name }) {

@@ -75,7 +75,7 @@ struct ServeCommand: DispatchedCommand {
 }
 
 extension ServeCommand {
-  /// Reads what this process takes up of a state that several share.
+  /// Reads which runs of a shared state this process claims, and how many.
   private func read(into access: inout AgentAccess) throws(RuntimeError) {
     if access.workspace.database == nil,
       let name = ["queue", "capacity", "no-schedules"].first(where: { parsed[$0].isGiven })
@@ -127,7 +127,7 @@ private struct Service {
   let schedules: ScheduleHost
   let notice = SystemdNotice()
 
-  /// What the agent reacts to besides its runs.
+  /// The events that the agent handles besides its runs.
   private enum ServiceEvent: Sendable {
     case end, reload, look
     case fail(StateError)
@@ -139,7 +139,7 @@ private struct Service {
     await agent.host.observe { [log] news in
       log.say(news)
       switch news {
-      case .ended, .waits, .stands: ended.yield()
+      case .ended, .waits, .parked: ended.yield()
       case .failed(let error): sink.yield(.fail(error))
       default: break
       }
@@ -147,7 +147,7 @@ private struct Service {
     await schedules.observe { [log] in log.say($0) }
     let inbox = InboxWatch(current.value.folder ?? current.value.workspace.root, schedules)
     await schedules.observeFolders { [copy = current.value.copy] folders in
-      // What is there already didn't come.
+      // Copies the present files now, so that they don't count as new.
       for folder in folders { copy?.fill(folder) }
       inbox.watch(folders)
     }
@@ -192,7 +192,7 @@ private struct Service {
       Signals.shared.endsWithTerminal
         ? "Ctrl-C or closing this terminal ends it cleanly; to have it stay, see: errand serve --systemd-unit"
         : "SIGTERM ends it cleanly; SIGHUP reads errand.yaml again")
-    for run in left { log.say(.stands(run)) }
+    for run in left { log.say(.parked(run)) }
     tellFaults()
     try take(handed, api)
     if let sandboxes = current.value.sandboxes { tell(of: sandboxes) }
@@ -210,7 +210,7 @@ private struct Service {
       if current.value.sandboxes != nil {
         "its state and its files are removed"
       } else if current.value.workspace.database != nil {
-        "open runs go on at other workers, or when errand serve is started again"
+        "other workers resume the open runs, or errand serve does when it is started again"
       } else {
         "open runs resume when errand serve is started again"
       }
@@ -239,7 +239,7 @@ private struct Service {
     let workspace = current.value.workspace
     var settings = workspace.configuration.server
     if !handed.isEmpty {
-      // Addresses that systemd opened have to meet the same conditions as those of errand.yaml.
+      // Addresses that systemd opened must meet the same conditions as errand.yaml's.
       settings.listen = handed.compactMap(SocketName.init).filter { !$0.isLocal }
         .map { ServerSettings.Address(host: $0.host, port: $0.port) }
     }
@@ -373,7 +373,8 @@ private struct Service {
     for await _ in ends {
       try? await time.sleep(for: .milliseconds(200))
       if await agent.host.isWalking { continue }
-      // What has ended is in memory until a snapshot takes it to the history; its failure is told by what comes next.
+      // Ended runs are in memory until a snapshot moves them to the history; the next write reports a failure of the
+      // snapshot.
       if let store = agent.store as? FileStateStore, store.look({ $0.ended.count + $0.slots.count }) > 200 {
         try? await store.compact()
       }
@@ -388,7 +389,7 @@ private struct Service {
     if let symbol = dlsym(nil, "malloc_trim") { _ = unsafeBitCast(symbol, to: Trim.self)(0) }
   }
 
-  /// Tells what of errand.yaml is without effect.
+  /// Logs the parts of errand.yaml that have no effect.
   private func tellFaults() {
     if current.value.sandboxes != nil { return }
     if let fault = current.value.workspace.failureRecipeFault { log.show([fault]) }
@@ -472,7 +473,7 @@ private struct Service {
     log.say(event, text, level, [("recipe", item.name), ("file", item.file)])
   }
 
-  /// Has old records and data forgotten also while nothing happens, and room made in a database.
+  /// Removes old records and data while nothing else happens, and cleans up a database.
   private func maintain() async {
     while !Task.isCancelled {
       try? await time.sleep(for: .seconds(3600))
@@ -492,7 +493,7 @@ private struct Service {
   }
 }
 
-/// Watches the folders in which files start runs, which change as folders come and go.
+/// Watches the folders whose files start runs; the list changes as folders come and go.
 private final class InboxWatch: Sendable {
   private let root: String
   private let schedules: ScheduleHost

@@ -93,7 +93,7 @@ final class ServeLog: Sendable {
       // For a run that waits only for an instant, the reason repeats that instant.
       let why = run.reason?.hasPrefix("waits until ") == true ? "" : why(run)
       say("runWaits", "\(run.recipe) \(run.id) waits\(until)\(why)", .info, members(of: run))
-    case .stands(let run):
+    case .parked(let run):
       let text = "\(run.recipe) \(run.id) is \(run.status.rawValue)\(why(run))"
       say("runStands", text, run.status == .queued ? .info : .warning, members(of: run))
     case .ended(let run):
@@ -103,11 +103,11 @@ final class ServeLog: Sendable {
       say(
         "runEnded", "\(run.recipe) \(run.id) \(run.status.rawValue) after \(took)\(error)", isFine ? .info : .warning,
         members(of: run))
-    // The schedules say what they do with it.
+    // The schedules report the effects of an event.
     case .event: break
-    case .untold(let run, let reason):
+    case .unreported(let run, let reason):
       say(
-        "untold", "onFailure starts nothing for the run \(run.id) of \(run.recipe.safe): \(reason.safe)", .error,
+        "unreported", "onFailure starts nothing for the run \(run.id) of \(run.recipe.safe): \(reason.safe)", .error,
         [("run", run.id), ("recipe", run.recipe)])
     case .refused(let run, let reason): say("refused", "the run \(run): \(reason.safe)", .error, [("run", run)])
     case .shared(let news): say(news)
@@ -120,38 +120,38 @@ final class ServeLog: Sendable {
     case .lost(let error?):
       say(
         "leaseLost",
-        "the lease on runs is over, because it couldn't be renewed (\(error.safe)); other workers may carry on what ran "
-          + "here", .warning)
+        "the lease has expired, because it couldn't be renewed (\(error.safe)); other workers may resume "
+          + "the runs that ran here", .warning)
     case .lost(nil):
       say(
         "leaseLost",
-        "the lease on runs is over, because this machine stood still, or 'errand workers evict' ended it; other workers "
-          + "may carry on what ran here", .warning)
+        "the lease has ended, because this machine was suspended, or 'errand workers evict' ended it; other workers "
+          + "may resume the runs that ran here", .warning)
     case .barred(let reason):
       say("leaseRefused", "there is no new lease on runs, so that nothing runs here: \(reason.safe)", .error)
-    case .back: say("leaseBack", "there is a new lease on runs, and runs are taken up")
-    case .reaped(let names):
+    case .back: say("leaseBack", "there is a new lease, and this worker claims runs")
+    case .expired(let names):
       for name in names {
         say(
-          "workerGone", "the worker \(name.safe) hasn't renewed its lease; other workers take up its runs", .warning,
+          "workerGone", "the worker \(name.safe) hasn't renewed its lease; other workers claim its runs", .warning,
           [("worker", name)])
       }
     case .tookOver:
       say(
         "databaseTookOver",
-        "another database server has taken over; runs of which it lacks something wait for a person", .warning)
+        "another database server has taken over; runs with missing records wait for a person", .warning)
     case .cut(let run, let reason):
       say("runCut", "\(run) is paused: \(reason.safe)", .warning, [("run", run), ("reason", reason)])
-    case .vanished(let run, let recipe):
+    case .missing(let run, let recipe):
       say(
         "runVanished",
         "\(recipe.safe) \(run) is gone: it was begun when the database server that took over was behind already; look "
           + "what was done, and start it again if need be; a schedule may start its slot again", .error,
         [("run", run), ("recipe", recipe)])
     case .draining(true):
-      say("draining", "draining, as 'errand workers drain' asked: takes up nothing more, and finishes what is running")
-    case .draining(false): say("drainingUndone", "no longer draining; runs are taken up again")
-    case .claimed, .told, .deposed: break
+      say("draining", "draining, as 'errand workers drain' asked: claims no more runs, and finishes the running ones")
+    case .draining(false): say("drainingUndone", "no longer draining; this worker claims runs again")
+    case .claimed, .told, .fenced: break
     }
   }
 

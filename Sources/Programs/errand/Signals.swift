@@ -3,7 +3,7 @@ import RunState
 import Synchronization
 import Threads
 
-/// The descriptor to which the handler writes the signal's number.
+/// The descriptor that the handler writes the signal's number to.
 ///
 /// Set once, before the handler is installed, and only read after.
 nonisolated(unsafe) private var writingEnd: Int32 = -1
@@ -38,7 +38,7 @@ final class Signals: Sendable {
     }
   }
 
-  /// Each SIGHUP from now on but that of a terminal that is closed; without this call each asks the program to end, as
+  /// Each SIGHUP from now on, except when the terminal is closed; without this call each asks the program to end, as
   /// SIGTERM does.
   func hangUps() -> AsyncStream<Void> {
     let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -91,7 +91,7 @@ final class Signals: Sendable {
     return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
   }
 
-  /// Has the handler write a signal to the pipe.
+  /// Makes the handler write a signal to the pipe.
   private static func handle(_ number: Int32) {
     var action = sigaction()
     action.__sigaction_handler.sa_handler = { number in
@@ -116,7 +116,7 @@ final class Signals: Sendable {
     }
   }
 
-  /// The terminal is closed, of which a program may be told twice: by its shell and by the system.
+  /// Ends the program after its terminal was closed; the shell and the system may both report that.
   private func hungUp() { if received == nil { receive(.terminated) } }
 
   private func receive(_ code: ExitCode) {

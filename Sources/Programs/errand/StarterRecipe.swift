@@ -9,7 +9,7 @@ struct StarterRecipe {
 
   init(_ text: String) { self.text = text }
 
-  /// A template under a name of its own; what it stores has that name too.
+  /// Creates a copy of a template under another name, which its stored values get too.
   init(template: (name: String, text: String), name: String) {
     let old = template.name
     text = template.text

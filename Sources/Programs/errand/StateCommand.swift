@@ -159,7 +159,7 @@ struct StateCommand: DispatchedCommand {
 
   /// Writes the archive, and closes the state if it moves.
   ///
-  /// - Parameter finish: Has the archive kept, before the state is closed.
+  /// - Parameter finish: Makes the archive durable, before the state is closed.
   private func export(
     _ write: @escaping ([UInt8]) throws(FileError) -> Void, finish: () throws(StateError) -> Void
   ) async throws(RuntimeError) -> Result<StateArchive.Report, StateError> {
@@ -233,7 +233,7 @@ struct StateCommand: DispatchedCommand {
     }
   }
 
-  /// Has open runs wait for a person that worked with files of another machine or folder.
+  /// Pauses the open runs that worked with files of another machine or folder, so that a person resumes them.
   private func pauseDisplaced() async throws(StateError) {
     let store = try await FileStateStore.open(workspace.stateFolder, program: version)
     let here = workspace.home
@@ -291,7 +291,7 @@ struct StateCommand: DispatchedCommand {
       switch error.kind {
       case .invalid, .secret: .cannotCreate
       case .damaged, .newer: .invalid
-      case .unavailable, .fatal, .closed, .deposed: .unavailable
+      case .unavailable, .fatal, .closed, .fenced: .unavailable
       }
     return RuntimeError(kind, error.message)
   }

@@ -5,9 +5,9 @@ import Basics
 import Glibc
 import Recipes
 
-/// The unit with which systemd keeps `errand serve` running, with this program's and this workspace's paths.
+/// The unit that makes systemd keep `errand serve` running, with this program's and this workspace's paths.
 ///
-/// The hardening allows what recipes need: the network, the state, and the folders into which connections may write.
+/// The hardening allows the needs of recipes: the network, the state, and the folders that connections may write to.
 /// For everything else that it forbids, the unit names the line that allows it. A user's unit has no hardening, because
 /// a user's manager can't set most of it up.
 func systemdUnit(for workspace: Workspace, isUsers: Bool) -> String {
@@ -61,15 +61,15 @@ func systemdUnit(for workspace: Workspace, isUsers: Bool) -> String {
 private func sandbox(for workspace: Workspace) -> String {
   """
 
-  # The sandbox. What follows is forbidden here though it works by hand. To allow more: systemctl edit errand, and below
+  # The sandbox: it forbids the following, which works by hand. To allow more: systemctl edit errand, and below
   # [Service] the line that is named.
   # Files may be written in the folders of errand.yaml, of the state and of connections, and nowhere else:
   #   ReadWritePaths=/srv/more        or all but /usr, /boot and /etc: ProtectSystem=full
   ProtectSystem=strict
   ReadWritePaths=\(list(writablePaths(of: workspace)))
-  # But never what says what Errand does: errand.yaml, recipes, the locks of plugins, and secrets: ReadOnlyPaths=
+  # But never the files that control Errand: errand.yaml, recipes, plugin locks and secrets: ReadOnlyPaths=
   ReadOnlyPaths=\(list(fixedPaths(of: workspace)))
-  # /tmp is the unit's own, so that files there are not those of other programs: PrivateTmp=no
+  # The unit has its own /tmp, without the files of other programs: PrivateTmp=no
   PrivateTmp=yes
   # Devices, such as serial ports and disks: PrivateDevices=no
   PrivateDevices=yes
@@ -86,11 +86,11 @@ private func sandbox(for workspace: Workspace) -> String {
   RestrictRealtime=yes
   RestrictSUIDSGID=yes
   SystemCallArchitectures=native
-  # Commands have the calls of the system that services use, and not those of debuggers, mounts, modules and the like:
+  # Commands can use the system calls of services, but not the calls for debuggers, mounts, modules and so on:
   #   SystemCallFilter=@debug         or all of them: SystemCallFilter=
   SystemCallFilter=@system-service
   SystemCallErrorNumber=EPERM
-  # They have no rights beyond those of the user, not even as root: CapabilityBoundingSet=~
+  # They have only the user's rights, even as root: CapabilityBoundingSet=~
   CapabilityBoundingSet=
   # They see no processes of other users: ProtectProc=default
   ProtectProc=invisible
@@ -105,9 +105,10 @@ private func list(_ paths: [String]) -> String {
   paths.map { "-" + quoted($0, isCommand: false) }.joined(separator: " ")
 }
 
-/// What the agent reads and never writes: its configuration, recipes, the locks of plugins, and files of secrets.
+/// The files that the agent reads and never writes: its configuration, recipes, the locks of plugins, and files of
+/// secrets.
 ///
-/// Recipes aren't among them where a connection may write those, and no folder in which the agent has to write.
+/// Recipes aren't included if a connection may write recipes, and neither is a folder that the agent has to write to.
 private func fixedPaths(of workspace: Workspace) -> [String] {
   let configuration = workspace.configuration
   let mayWriteRecipes = configuration.connections.contains { connection in
@@ -124,7 +125,7 @@ private func fixedPaths(of workspace: Workspace) -> [String] {
   }
 }
 
-/// The folders into which recipes may write: where errand.yaml is, the state, and those that connections name.
+/// The folders that recipes may write to: errand.yaml's, the state's, and the ones named by connections.
 private func writablePaths(of workspace: Workspace) -> [String] {
   var paths = [workspace.root, workspace.stateFolder]
   for connection in workspace.configuration.connections {
@@ -146,7 +147,7 @@ func realPath(of path: String) -> String? {
 /// The text with specifiers escaped.
 private func unitText(_ text: String) -> String { text.map { $0 == "%" ? "%%" : String($0) }.joined() }
 
-/// The text as one word of a command line, in which systemd expands variables, or of another list.
+/// The text as one word of a command line, whose variables systemd expands, or of another list.
 private func quoted(_ text: String, isCommand: Bool = true) -> String {
   let escaped = unitText(text).map { character in
     switch character {

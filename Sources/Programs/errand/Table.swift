@@ -10,7 +10,7 @@ struct Table {
   /// The headings of the columns that are cut first, the least important first; if empty, the widest are cut.
   var cutFirst: [String] = []
 
-  /// What is left of a column that is cut, unless it is narrower or its heading is wider.
+  /// The least width of a column that is cut, unless it is narrower or its heading is wider.
   private static let leastWidth = 8
   private static let gap = 2
 
@@ -43,7 +43,7 @@ struct Table {
     return [Style.bold.applied(to: line(headings), colour)] + rows.map(line)
   }
 
-  /// The widths of the columns on a terminal; 0 for those that are left out.
+  /// The widths of the columns on a terminal; 0 for columns that are left out.
   private func fitted(_ full: [Int], _ areNumbers: [Bool], to width: Int) -> [Int] {
     let named = cutFirst.compactMap(headings.firstIndex)
     // A number that is cut is another number.

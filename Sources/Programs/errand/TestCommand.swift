@@ -33,7 +33,7 @@ struct TestCommand: DispatchedCommand {
     }
   }
 
-  /// What the command reacts to.
+  /// The events that the command handles.
   private enum ServiceEvent: Sendable {
     case run
     case end(ExitCode)
@@ -67,7 +67,7 @@ struct TestCommand: DispatchedCommand {
     let began = clock.elapsed()
     let format = parsed["format"].text ?? "text"
     var environment = workspace.environment(isApart: true)
-    // Recordings are as large as what the run sent and got.
+    // A recording may be as large as the run's requests and answers.
     environment.read = { [read = environment.read] path throws(FileError) in
       path.hasSuffix(".json") ? Source(name: path, bytes: try Files.read(path)) : try read(path)
     }

@@ -198,11 +198,11 @@ extension Sequence<StepRecord> {
 }
 
 extension RunRecord {
-  /// What failed beside the error that the run ended with, in sentences: items of loops that continued, and steps of
+  /// The failures beside the error that the run ended with, in sentences: items of loops that continued, and steps of
   /// `onFailure` and `finally`.
   var failuresAside: [String] {
     var sentences: [String] = []
-    // Of a run of very many steps that all succeeded, none is looked at but for that.
+    // A run may have very many steps; if all succeeded, only their status is read.
     var hasFailed = false
     stepsInOrder.forEachInPlace { hasFailed = hasFailed || [.failed, .timedOut].contains($0.pointee.status) }
     guard hasFailed else { return [] }
@@ -218,7 +218,7 @@ extension RunRecord {
       guard step.path.isInHandler, let failure = step.error, failure != error,
         [.failed, .timedOut].contains(step.status)
       else { continue }
-      // A block fails with its step, which is told.
+      // A block fails with its step, which is reported already.
       if failure.step.map({ $0 == step.path }) ?? true {
         sentences.append("the step '\(step.path)' failed: \(failure.message)")
       }

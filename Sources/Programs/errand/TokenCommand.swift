@@ -41,7 +41,7 @@ struct TokenCommand: DispatchedCommand {
     }
     let given = parsed["scope"].texts.compactMap(TokenScope.init(rawValue:))
     var wanted = Set(given.isEmpty ? [.read] : given)
-    // What 'read' shows comes first.
+    // Approving and showing values need the scope 'read' too.
     for (scope, verb) in [(TokenScope.approve, "approve"), (.data, "show")]
     where wanted.contains(scope) && wanted.insert(.read).inserted {
       console.say("added the scope 'read', without which there is nothing to \(verb)")
@@ -50,7 +50,7 @@ struct TokenCommand: DispatchedCommand {
       console.say("this token doesn't show the figures of /metrics, which cover all recipes: leave out --recipe")
     }
     let scopes = TokenScope.allCases.filter(wanted.contains)
-    // 256 random bits; the beginning lets people and programs see what it is.
+    // 256 random bits; the prefix lets people and programs recognise a token.
     let text = "errand_" + [UInt8].random(32).hexadecimal
     guard let digest = SHA256.digest(of: Array(text.utf8)) else {
       throw RuntimeError(.unavailable, "libcrypto, which makes hashes, cannot be used here")

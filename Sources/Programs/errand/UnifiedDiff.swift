@@ -1,9 +1,9 @@
 import Basics
 import Recipes
 
-/// The lines in which two texts differ, in the unified format of POSIX diff, with some lines around them.
+/// The differing lines of two texts, in the unified format of POSIX diff, with some lines around them.
 ///
-/// What one text hides is hidden in both: in a text that YAML can't read, not every secret is known.
+/// A secret that one text hides is hidden in both: in a text that YAML can't read, not every secret is known.
 struct UnifiedDiff {
   /// A line, with its break; the last may have none.
   private struct Line {
@@ -17,7 +17,7 @@ struct UnifiedDiff {
   private let context: Int
   private let path: String
   private var lines: [Line] = []
-  /// What is hidden, without quotes, the longest first.
+  /// The texts to hide, without quotes, the longest first.
   private let secrets: [String]
 
   init(_ old: Source, _ new: Source, path: String, context: Int = 3) {
@@ -42,7 +42,7 @@ struct UnifiedDiff {
     }
   }
 
-  /// A shorter one is hidden only where it stands.
+  /// A shorter secret is hidden only in its own place.
   private static let shortestSecret = 4
 
   /// The difference without a line break at its end; empty if there is none.
@@ -98,7 +98,7 @@ struct UnifiedDiff {
 }
 
 extension Source {
-  /// The lines of what messages don't show of it, without blanks and quotes around them.
+  /// The lines of the text's secrets, without blanks and quotes around them.
   fileprivate var hiddenTexts: [String] {
     hidden.flatMap { range in
       bytes[range].split { $0 == ASCII.newline || $0 == ASCII.carriageReturn }.map { line in

@@ -1,7 +1,7 @@
-// A value as a person reads it on a terminal. What fits on a line stands on it. A list of flat objects is a table of at
-// most 20 rows; a text has at most 12 lines, and one long line at most 4; other lists and objects are lines with `-` and
-// `name:`, at most 20 of each and four levels deep; bytes are their number. A value has at most 60 lines. Where something
-// is left out, a line says how much there is and how to see it.
+// A value as a person reads it on a terminal. A value that fits on a line is written on one. A list of flat objects is
+// a table of at most 20 rows; a text has at most 12 lines, and one long line at most 4; other lists and objects are
+// lines with `-` and `name:`, at most 20 of each and four levels deep; bytes are their number. A value has at most 60
+// lines. Where something is left out, a line says how much there is and how to see it.
 //
 //     averages
 //     student             average

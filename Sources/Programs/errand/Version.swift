@@ -6,7 +6,7 @@ let version = "0.5.0"
 /// The day of the version, which manual pages and packages show.
 let versionDate = "2026-11-29"
 
-/// What `--version` prints; the package reads it.
+/// The output of `--version`; the package reads it.
 var versionText: String {
   let commit = String(cString: cprogram_commit())
   return

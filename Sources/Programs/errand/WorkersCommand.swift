@@ -25,7 +25,7 @@ struct WorkersCommand: DispatchedCommand {
     case "evict":
       for worker in workers {
         console.say(
-          "the worker '\(worker.name.safe)' is evicted; \(counted(worker.runs, "run")) can be taken up by others")
+          "the worker '\(worker.name.safe)' is evicted; \(counted(worker.runs, "run")) can be claimed by other workers")
       }
     default: list(workers, session)
     }
@@ -33,9 +33,9 @@ struct WorkersCommand: DispatchedCommand {
   }
 
   private func tellDrained(_ worker: WorkerRecord, isUndone: Bool) {
-    if isUndone { return console.say("the worker '\(worker.name.safe)' takes up runs again") }
+    if isUndone { return console.say("the worker '\(worker.name.safe)' claims runs again") }
     console.say(
-      "the worker '\(worker.name.safe)' takes up no more runs, and holds \(worker.runs); to see when it has finished: "
+      "the worker '\(worker.name.safe)' claims no more runs, and holds \(worker.runs); to see when it has finished: "
         + "errand workers")
   }
 
@@ -62,7 +62,7 @@ struct WorkersCommand: DispatchedCommand {
 }
 
 extension WorkerRecord {
-  /// What it does, in a word or two.
+  /// Its state, in a word or two.
   fileprivate var state: String {
     if isOver { return "gone" }
     let words = [isDraining ? "draining" : nil, isLeading ? "leads the schedules" : nil].compactMap(\.self)

@@ -28,7 +28,7 @@ setlocale(LC_CTYPE, "C.UTF-8")
 
 TaskThreads.run { exit(await code().rawValue) }
 
-/// The arguments; what they hold goes on to services and into files, so that nothing in them is replaced.
+/// The arguments; services and files get their text, so nothing in them is replaced.
 func arguments() throws(UsageError) -> [String] {
   try (0..<cprogram_count()).dropFirst().map { number throws(UsageError) in
     let bytes = Array(UnsafeRawBufferPointer(start: cprogram_word(number), count: strlen(cprogram_word(number))))

@@ -1,10 +1,10 @@
 import Synchronization
 
-/// What an agent is at besides waiting for its clock, counted for the test that moves that clock: the next day must not
-/// come before everything of this one is done.
+/// Counts an agent's tasks in progress for a test that moves its clock: the next day must not come before everything of
+/// this day is done.
 ///
-/// Work is counted before it begins, so that the agent never looks idle: before a task is started, before a
-/// message is sent, and in the moment in which an alarm is taken out of the clock.
+/// A task is counted before it begins, so that the agent never looks idle: before a task is started, before a message
+/// is sent, and at the moment when an alarm is taken out of the clock.
 package final class Activity: Sendable {
   private struct Content {
     var count = 0
@@ -17,9 +17,9 @@ package final class Activity: Sendable {
 
   package init() {}
 
-  /// How often something was begun, by which one who looked knows whether the look is still true.
+  /// The number of tasks begun so far; an observer compares it to see whether an earlier check still holds.
   package var begun: Int { content.withLock { $0.begun } }
-  /// Whether the agent is at nothing now.
+  /// Whether no task is in progress now.
   package var isIdle: Bool { content.withLock { $0.count == 0 } }
 
   func begin(_ count: Int = 1) {
@@ -39,17 +39,17 @@ package final class Activity: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  /// Returns when the agent is at nothing, or when the task is cancelled; true if it is at nothing.
+  /// Returns when no task is in progress, or when the caller is cancelled; true if no task is in progress.
   package func idle() async -> Bool {
     while !isIdle {
       if Task.isCancelled { return false }
-      // Something may begin between the end of all that was going on and the next look.
+      // A task may begin between the end of the last one and the next check.
       await nextEnd()
     }
     return true
   }
 
-  /// Waits until the agent is at nothing for a moment.
+  /// Waits until no task is in progress for a moment.
   private func nextEnd() async {
     let number = content.withLock { content in
       content.lastWaiter += 1

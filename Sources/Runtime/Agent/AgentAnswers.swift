@@ -1,13 +1,14 @@
-/// What an agent answers over HTTP, declared field by field, so that the answers, their schemas and the pages say the
-/// same. They are made from the records of the state and hold less: a record may change with every version, these may
-/// only grow.
+/// The answers of an agent over HTTP, declared field by field, so that the answers, their schemas and the pages agree.
 ///
-/// What a run is about (inputs, outputs, messages, questions) is in them only for callers with the scope `data`.
+/// They are made from the records of the state and hold less: a record may change with every version, while an answer
+/// may only gain fields.
+///
+/// The data of a run (inputs, outputs, messages, questions) is included only for callers with the scope `data`.
 package import ActionKit
 package import Basics
 package import RunState
 
-/// A run is accepted and goes on by itself.
+/// The answer to a request that started a run; the run continues without the caller.
 package struct AcceptedAnswer: FieldSet {
   @Field("The id of the run.") package var run: String
   @Field("Whether a run was started; false if this run already had the key.") package var isNew: Bool
@@ -33,7 +34,7 @@ package struct ReceivedAnswer: FieldSet {
   package init() {}
 }
 
-/// What started a run.
+/// The cause of a run.
 package struct CauseAnswer: FieldSet {
   @Field("manual, slot, trigger, backfill, event, afterRecipe, file, retry or failure.") package var kind: String
   @Field("The schedule that started the run.") package var schedule: String?
@@ -61,10 +62,10 @@ package struct CauseAnswer: FieldSet {
   }
 }
 
-/// What went wrong.
+/// An error of a run.
 package struct ErrorAnswer: FieldSet {
   @Field("The kind, such as network, timeout or validation.") package var kind: String
-  @Field("What went wrong and how to fix it; with the scope data.") package var message: String?
+  @Field("The problem and its fix; with the scope data.") package var message: String?
   @Field("The step that failed.") package var step: String?
   @Field("Whether the step had its effect: none, done or unknown.") package var effect: String
   @Field("The line of the recipe.") package var line: Int?
@@ -87,7 +88,7 @@ package struct StepAnswer: FieldSet {
   @Field("When it began.") package var startedAt: Timestamp
   @Field("When it ended.") package var endedAt: Timestamp?
   @Field("How many attempts it had.") package var attempts: Int
-  @Field("What the step waits for: until, event, approval, poll or limit.") package var waitsFor: String?
+  @Field("The kind of the wait: until, event, approval, poll or limit.") package var waitsFor: String?
   @Field("When the wait ends even if nothing happens.") package var wakeAt: Timestamp?
   @Field("The event that the step waits for.") package var event: String?
   @Field("The question to the person; with the scope data.") package var prompt: String?
@@ -126,7 +127,7 @@ package struct RunAnswer: FieldSet {
   @Field("When it was accepted.") package var createdAt: Timestamp
   @Field("When it ended.") package var endedAt: Timestamp?
   @Field("When a waiting run continues even if nothing happens.") package var wakeAt: Timestamp?
-  @Field("What started the run.") package var cause: CauseAnswer?
+  @Field("The cause of the run.") package var cause: CauseAnswer?
   @Field("Whether the run uses made-up services.") package var isSandbox: Bool?
   @Field("The error of a failed run.") package var error: ErrorAnswer?
   @Field("The inputs, with secrets masked; with the scope data.") package var inputs: Value?
@@ -212,9 +213,9 @@ package struct ApprovalAnswer: FieldSet {
   }
 }
 
-/// A page of what people are asked.
+/// A page of open questions to people.
 package struct ApprovalListAnswer: FieldSet {
-  @Field("The questions, those of the oldest run first.") package var items: [ApprovalAnswer]
+  @Field("The questions, the oldest run's first.") package var items: [ApprovalAnswer]
   @Field("The cursor of the next page, if there is one.") package var next: String?
 
   package init() {}
@@ -227,7 +228,7 @@ package struct ApprovalListAnswer: FieldSet {
   }
 }
 
-/// What is found in the text of a recipe.
+/// The findings in the text of a recipe.
 package struct FindingListAnswer: FieldSet {
   @Field("The findings.") package var items: [FindingAnswer]
 
@@ -239,7 +240,7 @@ package struct FindingListAnswer: FieldSet {
   }
 }
 
-/// What recipes can use.
+/// The actions that recipes can use.
 package struct ActionListAnswer: FieldSet {
   @Field("The actions: id, summary, effect, and the JSON Schemas of input and output.") package var items: [Value]
 
@@ -248,7 +249,7 @@ package struct ActionListAnswer: FieldSet {
 
 /// A page of a run's steps.
 package struct StepListAnswer: FieldSet {
-  @Field("The steps, in the order in which they began.") package var items: [StepAnswer]
+  @Field("The steps, in the order of their start.") package var items: [StepAnswer]
   @Field("Where to continue, if there are more.") package var next: Int?
 
   package init() {}
@@ -296,7 +297,7 @@ package struct SentenceAnswer: FieldSet {
 package struct RecipeAnswer: FieldSet {
   @Field("The recipe's name.") package var name: String
   @Field("The recipe's file.") package var file: String
-  @Field("What the recipe is for.") package var summary: String?
+  @Field("The purpose of the recipe.") package var summary: String?
   @Field("The JSON Schema of the inputs.") package var inputs: Value?
   @Field("The ids of the recipe's schedules.") package var schedules: [String] = []
   @Field("The effects of the actions that the recipe can call, by name.") package var actions: [String: String] = [:]
@@ -317,15 +318,15 @@ package struct RecipeAnswer: FieldSet {
   }
 }
 
-/// What the check says of a place in a recipe's file.
+/// A finding at a place in a recipe's file.
 package struct FindingAnswer: FieldSet {
   @Field("error, warning or hint.") package var severity: String
-  @Field("What is wrong, and the fix.") package var message: String
-  @Field("The file; absent if the finding is about no one place.") package var file: String?
+  @Field("The problem and its fix.") package var message: String
+  @Field("The file; absent if the finding has no single place.") package var file: String?
   @Field("The line, from 1.") package var line: Int?
   @Field("The column, from 1.") package var column: Int?
-  @Field("The line in which the place ends.") package var endLine: Int?
-  @Field("The column at which it ends.") package var endColumn: Int?
+  @Field("The line where the place ends.") package var endLine: Int?
+  @Field("The column where the place ends.") package var endColumn: Int?
 
   package init() {}
 
@@ -364,15 +365,15 @@ package struct PlannedStepAnswer: FieldSet {
   }
 }
 
-/// What a run would do.
+/// The plan of a run.
 package struct PlanAnswer: FieldSet {
   @Field("The plan's digest, which starts a run with this plan.") package var digest: String
   @Field("The recipe's name.") package var recipe: String
   @Field("When the plan was made.") package var madeAt: Timestamp
   @Field("Whether a run would fail; such a plan starts no run.") package var wouldFail: Bool
   @Field("How many things would be added, changed, removed, and so on.") package var tally: [String: Int] = [:]
-  @Field("What was read to make the plan.") package var reads: [PlannedStepAnswer] = []
-  @Field("What would be written.") package var writes: [PlannedStepAnswer] = []
+  @Field("The steps that read something while the plan was made.") package var reads: [PlannedStepAnswer] = []
+  @Field("The steps that would write something.") package var writes: [PlannedStepAnswer] = []
   @Field("The whole plan, as `errand plan --json` prints it; with the scope data.") package var document: Value?
 
   package init() {}
@@ -409,7 +410,7 @@ package struct ConnectionAnswer: FieldSet {
   @Field("How many calls may be in flight at a time.") package var maxParallel: Int?
   @Field("How many requests may be sent within `per`.") package var requests: Int?
   @Field("The length of time for `requests`, in seconds.") package var per: Double?
-  @Field("Until when the service asked for no requests.") package var heldUntil: Timestamp?
+  @Field("The instant when the service accepts requests again.") package var heldUntil: Timestamp?
   @Field("The recipes that use the connection.") package var recipes: [String] = []
 
   package init() {}
@@ -459,13 +460,13 @@ package struct ConnectionListAnswer: FieldSet {
 /// One slot of the ledger.
 package struct SlotAnswer: FieldSet {
   @Field("The schedule's id.") package var schedule: String
-  @Field("When the slot was due; of several slots, the first.") package var slot: Timestamp
+  @Field("When the slot was due, or the first slot of several.") package var slot: Timestamp
   @Field("When the last slot was due, if there are several.") package var until: Timestamp?
-  @Field("How many slots this is about.") package var count: Int
+  @Field("How many slots the entry covers.") package var count: Int
   @Field("The outcome, such as started or skippedOverlap.") package var outcome: String
   @Field("When the outcome was decided.") package var at: Timestamp
-  @Field("What caused the slot.") package var cause: CauseAnswer
-  @Field("The run that was started, or that was in the way.") package var run: String?
+  @Field("The cause of the slot.") package var cause: CauseAnswer
+  @Field("The run that the slot started, or the run that blocked it.") package var run: String?
   @Field("The reason, in a sentence; with the scope data.") package var reason: String?
 
   package init() {}
@@ -483,7 +484,7 @@ package struct SlotAnswer: FieldSet {
   }
 }
 
-/// Slots of the ledger, latest first, or those that a backfill would start.
+/// Slots of the ledger, latest first, or the slots that a backfill would start.
 package struct SlotListAnswer: FieldSet {
   @Field("The slots.") package var items: [SlotAnswer]
   @Field("The past slots without a run, when a backfill only lists them.")
@@ -515,7 +516,7 @@ package struct ScheduleAnswer: FieldSet {
   @Field("The recipe's name.") package var recipe: String
   @Field("The recipe's file.") package var file: String
   @Field("When it is due, in words with the time zone.") package var when: String?
-  @Field("When it was found first.") package var createdAt: Timestamp
+  @Field("When the agent first found the schedule.") package var createdAt: Timestamp
   @Field("The instant up to which its slots are decided.") package var processedUntil: Timestamp
   @Field("Since when it is paused.") package var pausedAt: Timestamp?
   @Field("Why it is paused: recipe, person or failure.") package var pausedBy: String?
@@ -524,7 +525,7 @@ package struct ScheduleAnswer: FieldSet {
   @Field("How many slots had each outcome.") package var counts: [String: Int] = [:]
   @Field("Its open runs, oldest first.") package var openRuns: [String] = []
   @Field("Its latest run.") package var lastRun: String?
-  @Field("The status of the last of its runs to end.") package var lastStatus: String?
+  @Field("The status of its run that ended last.") package var lastStatus: String?
 
   package init() {}
 
@@ -566,20 +567,20 @@ package struct LineAnswer: FieldSet {
 /// Lines that programs of a run printed.
 package struct LogAnswer: FieldSet {
   @Field("The lines, in order.") package var items: [LineAnswer]
-  @Field("Where to read on.") package var next: Int
-  @Field("Whether nothing more is there by now.") package var isLast: Bool
+  @Field("Where to continue.") package var next: Int
+  @Field("Whether these are the last lines so far.") package var isLast: Bool
 
   package init() {}
 }
 
-/// The agent and what it has to do.
+/// The agent and the tasks ahead of it.
 package struct StatusAnswer: FieldSet {
   @Field("The program with its version.") package var program: String
-  @Field("Since when it runs.") package var since: Timestamp
-  @Field("Whether it serves: resumes open runs and starts those of schedules.") package var isServing: Bool
+  @Field("When the agent started.") package var since: Timestamp
+  @Field("Whether the agent serves: resumes open runs and starts the runs of schedules.") package var isServing: Bool
   @Field("How many open runs have each status.") package var runs: [String: Int] = [:]
-  @Field("How many recipes it serves.") package var recipes: Int?
-  @Field("How many schedules it has.") package var schedules: Int?
+  @Field("How many recipes the agent serves.") package var recipes: Int?
+  @Field("How many schedules the agent has.") package var schedules: Int?
   @Field("The next slot.") package var nextSlot: Timestamp?
   @Field("How many faults the recipes have.") package var faults: Int?
 

@@ -19,7 +19,7 @@ package struct AgentCaller: Sendable, Equatable {
 
   private static let tokenPrefix = "token:"
 
-  /// Whoever has a token.
+  /// The owner of a token.
   package init(token: TokenIssued) {
     self.init(name: token.name, account: AgentCaller.tokenPrefix + token.name)
     recipes = token.recipes
@@ -27,11 +27,11 @@ package struct AgentCaller: Sendable, Equatable {
 
   /// The cause of a run that it asks for.
   ///
-  /// - Parameter assistant: What the assistant calls itself that speaks for the caller; nil without one.
+  /// - Parameter assistant: The name that the assistant gives itself, if the caller speaks through one.
   func asking(_ cause: RunCause, through assistant: String? = nil) -> RunCause {
     var cause = cause
     let isOwn = !isToken && account.hasSameScalars(as: FolderLock.name(of: geteuid()))
-    // What the agent's own account starts is started by hand.
+    // A run that the agent's own account starts counts as started by hand.
     cause.by = isOwn && assistant == nil ? nil : name
     cause.isToken = isToken
     cause.assistant = assistant.map {

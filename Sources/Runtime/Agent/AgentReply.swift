@@ -12,7 +12,7 @@ package indirect enum AgentReply: Sendable {
   case progress(Progress)
   /// The followed run is suspended.
   case waits(RunWait)
-  /// What happened to some run, for a watcher of all.
+  /// A change of some run, for a watcher of all runs.
   case notice(RunNotice)
   /// The last answer about a followed run. If the record's status is open, the run waits for a person, or the agent
   /// ended first.
@@ -103,7 +103,7 @@ package struct AgentReport: Record, Equatable {
   package var program: String
   package var isServing: Bool
   package var since: Timestamp
-  /// The folder of the state; with a database, that of the lock and the sockets.
+  /// The folder of the state; with a database, the folder of the lock and the sockets.
   package var folder: String
   /// The URL of the database that the state is in, if it is in one.
   package var database: String?
@@ -217,25 +217,25 @@ package struct RunList: Sendable {
   package var next: String?
   /// How many open runs match, on this page and after it.
   package var openCount = 0
-  /// Of the open runs that are due and that no worker can take up: why, by their ids; nil if the state isn't shared.
-  package var parked: [String: String]?
+  /// Why no worker can claim open runs that are due, by run id; nil if the state isn't shared.
+  package var unclaimable: [String: String]?
 
   package init(
     open: [RunRecord] = [], finished: [RunSummary] = [], next: String? = nil, openCount: Int = 0,
-    parked: [String: String]? = nil
+    unclaimable: [String: String]? = nil
   ) {
     self.open = open
     self.finished = finished
     self.next = next
     self.openCount = openCount
-    self.parked = parked
+    self.unclaimable = unclaimable
   }
 
-  /// The open runs; those that no worker can take up have that as their reason.
+  /// The open runs; for an unclaimable run the reason says why.
   package var openWithReasons: [RunRecord] {
     open.map { run in
       var run = run
-      run.reason = parked?[run.id] ?? run.reason
+      run.reason = unclaimable?[run.id] ?? run.reason
       return run
     }
   }

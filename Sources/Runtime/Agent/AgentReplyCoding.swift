@@ -6,7 +6,7 @@
 ///     {"decided":path,"run":id}
 ///     progress (`ProgressCoding`)               {"received":id,"isNew":bool}
 ///     {"waits":{"until":…?,"status":…,"reason":…?,"url":…?}}
-///     {"notice":{"kind":watching, began, waits, stands, ended or missed,"run":record?}}
+///     {"notice":{"kind":watching, began, waits, parked, ended or missed,"run":record?}}
 ///     {"ended":record}                          {"run":record}
 ///     {"open":[record, as lists show it…],"finished":[summary…],"next":id?}
 ///     {"run":reference,"open":record?}          {"value":…}
@@ -31,7 +31,7 @@ import Runs
 struct SocketReplies: AgentReplies {
   private let line: RequestLine
   private let sees: @Sendable (_ recipe: String) -> Bool
-  private let secrets: SecretBook
+  private let secrets: SecretRegistry
   private let isElsewhere: Bool
   private let newID: @Sendable () -> String
 
@@ -41,7 +41,7 @@ struct SocketReplies: AgentReplies {
   ///   - isElsewhere: Whether the client is on another machine; on this one it gets recipes as their files are, so that
   ///     it plans as the agent does.
   init(
-    to line: RequestLine, sees: @escaping @Sendable (String) -> Bool = { _ in true }, hiding secrets: SecretBook,
+    to line: RequestLine, sees: @escaping @Sendable (String) -> Bool = { _ in true }, hiding secrets: SecretRegistry,
     isElsewhere: Bool = false, newID: @escaping @Sendable () -> String
   ) {
     self.isElsewhere = isElsewhere
@@ -61,7 +61,7 @@ struct SocketReplies: AgentReplies {
   }
 
   func giveInTurn(_ reply: AgentReply) async {
-    var hidden: SecretBook? = secrets
+    var hidden: SecretRegistry? = secrets
     if case .schedules = reply, !isElsewhere { hidden = nil }
     var answer = PartedAnswer(to: line, id: newID(), hiding: hidden)
     var (rest, lists) = reply.narrowed(sees).parts
@@ -100,7 +100,7 @@ struct SocketReplies: AgentReplies {
     var next = 0
     while answer.isHeard, let record = await run.recordInMemory {
       let head = record.withoutSteps
-      if let sent, !sent.stands(as: head) {
+      if let sent, !sent.matches(head) {
         await answer.beginAnew()
         next = 0
       }
@@ -171,7 +171,7 @@ struct SocketReplies: AgentReplies {
 
 extension RunRecord {
   /// Whether two records are equal except for their steps.
-  fileprivate func stands(as other: RunRecord) -> Bool {
+  fileprivate func matches(_ other: RunRecord) -> Bool {
     status == other.status && reason == other.reason && wakeAt == other.wakeAt && endedAt == other.endedAt
   }
 }
@@ -188,7 +188,7 @@ extension AgentReply {
       .runs(
         RunList(
           open: list.open.filter { sees($0.recipe) }, finished: list.finished.filter { sees($0.recipe) },
-          next: list.next, openCount: list.openCount, parked: list.parked))
+          next: list.next, openCount: list.openCount, unclaimable: list.unclaimable))
     case .recipes(let recipes): .recipes(recipes.filter { sees($0.name) })
     case .tools(let tools): .tools(tools.filter { sees($0.name) })
     default: self
@@ -236,7 +236,8 @@ extension AgentReply {
     case .received(let event, let isNew): return object(["received": .string(event), "isNew": .bool(isNew)])
     case .runs(let list):
       let (members, _) = object([
-        "next": list.next.map { .string($0) }, "openCount": .int(list.openCount), "parked": list.parked?.encoded(),
+        "next": list.next.map { .string($0) }, "openCount": .int(list.openCount),
+        "unclaimable": list.unclaimable?.encoded(),
       ])
       return (members, [List("open", list.open), List("finished", list.finished)])
     case .found(let run, let open): return object(["run": run.encoded(), "open": open?.encoded()])
@@ -313,7 +314,8 @@ extension AgentReply {
         RunList(
           open: try list("open"), finished: try list("finished"), next: answer["next"]?.string,
           openCount: answer["openCount"]?.int ?? 0,
-          parked: try answer["parked"].map { value throws(RecordError) in try [String: String](reading: value) }))
+          unclaimable: try answer["unclaimable"].map { value throws(RecordError) in try [String: String](reading: value)
+          }))
     case "find":
       let open = answer["open"]
       self = .found(

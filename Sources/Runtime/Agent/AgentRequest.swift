@@ -21,7 +21,7 @@ package indirect enum AgentRequest: Sendable {
   /// - Parameter plan: The digest of an earlier plan, whose inputs are taken.
   case plan(recipe: String, inputs: ValueMap, texts: [String: String], plan: String? = nil)
   case showPlan(digest: String)
-  /// - Parameter isDetached: Whether the answer ends once the run goes on.
+  /// - Parameter isDetached: Whether the answer ends once the run continues.
   case resume(run: String, isDetached: Bool = false)
   /// - Parameter withSnapshot: Whether the record of the run comes first.
   case follow(run: String, withSnapshot: Bool = false)
@@ -80,7 +80,7 @@ package indirect enum AgentRequest: Sendable {
   case revokeToken(name: String)
   case tokens
   case workers
-  /// - Parameter isUndone: Whether the worker is to take up again what is due.
+  /// - Parameter isUndone: Whether the worker may claim runs again.
   case drainWorker(name: String, isUndone: Bool = false)
   /// - Parameter isForced: Whether a worker whose lease lasts is evicted too.
   case evictWorker(name: String, isForced: Bool = false)

@@ -34,7 +34,7 @@ package struct AgentVerb: Sendable {
       Route(method: .get, path: path, status: 200, answer: answer)
     }
 
-    /// - Parameter status: 202 where what was asked for is on disk and goes on by itself.
+    /// - Parameter status: 202 where the request is on disk and the agent works on it after the answer.
     static func post(_ path: String, _ answer: any FieldSet.Type, status: Int = 200) -> Route {
       Route(method: .post, path: path, status: status, answer: answer)
     }
@@ -251,7 +251,7 @@ extension AgentVerb {
   private static let texts = Member<[String: String]>.optional(
     "texts", or: [:], "More inputs, as text that is read as the input's type.")
   private static let overlap = Member<Trigger.Overlap?>.optional(
-    "overlap", "What to do while a run is open, instead of what the recipe says.")
+    "overlap", "The overlap policy if a run is open, instead of the recipe's policy.")
 
   package static let all: [AgentVerb] = [
     AgentVerb(
@@ -356,7 +356,7 @@ extension AgentVerb {
       refusals: [.notFound, .ambiguous, .ended, .usedKey], run,
       Member<String>.required("step", "The step's path."),
       Member<ResolutionWord>.required(
-        "as", "What happened: done, retry (not done; do it now) or fail (count it as failed)."),
+        "as", "The outcome: done, retry (not done; do it now) or fail (count it as failed)."),
       Member<Value?>.optional("output", "With 'done': the output of the step."),
       Member<String?>.optional("reason", "With 'fail': the reason."), decisionKey,
       make: { .resolve(run: $0, step: $1, as: $2.resolution(output: $3, reason: $4), key: $5) },
@@ -443,7 +443,7 @@ extension AgentVerb {
       run,
       make: { .show(run: $0) }, values: { if case .show(let run) = $0 { run } else { nil } }),
     AgentVerb(
-      "steps", "Lists the steps of a run in the order in which they began.", .token(.read),
+      "steps", "Lists the steps of a run in the order of their start.", .token(.read),
       at: .get("/runs/{run}/steps", StepListAnswer.self), by: "runs show", on: "/runs/{run}",
       refusals: [.notFound, .ambiguous], run,
       Member<Int>.optional("limit", or: 100, "How many steps to list at most."),
@@ -470,7 +470,8 @@ extension AgentVerb {
       "tools", "Lists the recipes that assistants may run as tools, with the schemas of their inputs and outputs.",
       .token(.read), by: "mcp", refusals: [.notServing],
       Member<[String]>.optional(
-        "patterns", or: [], "Names of recipes that are tools besides those that say so; * stands for any part."),
+        "patterns", or: [],
+        "The names of more recipes that are tools, besides recipes with 'mcp: true'; * matches any part of a name."),
       make: { .tools(patterns: $0) }, values: { if case .tools(let patterns) = $0 { patterns } else { nil } }),
     AgentVerb(
       "check", "Checks the text of a recipe without running anything.", .token(.read),
@@ -491,7 +492,7 @@ extension AgentVerb {
       Member<BlobReference>.required("blob", "The value's hash and size, as in the record."),
       make: { .value($0) }, values: { if case .value(let reference) = $0 { reference } else { nil } }),
     AgentVerb(
-      "logs", "Reads what the commands of a run printed, a page at a time.", .token(.data),
+      "logs", "Reads the lines that the commands of a run printed, a page at a time.", .token(.data),
       at: .get("/runs/{run}/logs", LogAnswer.self), by: "runs logs", on: "/runs/{run}/logs",
       refusals: [.notFound, .ambiguous], run,
       Member<String?>.optional("step", "Only lines of this step and the steps inside it."),
@@ -564,7 +565,7 @@ extension AgentVerb {
       at: .post("/schedules/{id}/trigger", SlotListAnswer.self), by: "schedule trigger", on: "/schedules/{id}",
       refusals: schedule.union([.notServing, .inputs, .ended, .usedKey]),
       scheduleID, overlap,
-      Member<PlainMap?>.optional("inputs", "Inputs that replace those of the schedule."),
+      Member<PlainMap?>.optional("inputs", "Inputs that replace the schedule's inputs."),
       Member<[String: String]>.optional(
         "texts", or: [:], "More inputs, as text that is read as the input's type."),
       Member<String?>.optional(
@@ -607,18 +608,18 @@ extension AgentVerb {
       "tokens", "Lists the tokens.", .own, by: "token list",
       make: { .tokens }, values: { if case .tokens = $0 { () } else { nil } }),
     AgentVerb(
-      "workers", "Lists the programs that share the state, with what they take up.", .own, by: "workers list",
+      "workers", "Lists the programs that share the state, with their queues and offers.", .own, by: "workers list",
       refusals: [.configuration], make: { .workers }, values: { if case .workers = $0 { () } else { nil } }),
     AgentVerb(
-      "drainWorker", "Has a worker take up no more runs, and finish those it is running.", .own, by: "workers drain",
+      "drainWorker", "Tells a worker to claim no more runs, and to finish its running ones.", .own, by: "workers drain",
       refusals: [.configuration, .notFound, .ambiguous], worker,
-      Member<Bool>.optional("undo", or: false, "Whether the worker takes up runs again."),
+      Member<Bool>.optional("undo", or: false, "Whether the worker claims runs again."),
       make: { .drainWorker(name: $0, isUndone: $1) },
       values: { if case .drainWorker(let name, let isUndone) = $0 { (name, isUndone) } else { nil } }),
     AgentVerb(
-      "evictWorker", "Ends the lease of a worker, so that others take over what it holds.", .own, by: "workers evict",
+      "evictWorker", "Ends the lease of a worker, so that others take over its runs.", .own, by: "workers evict",
       refusals: [.configuration, .notFound, .ambiguous, .conflict], worker,
-      Member<Bool>.optional("force", or: false, "Whether to evict a worker whose lease lasts."),
+      Member<Bool>.optional("force", or: false, "Whether to evict a worker whose lease hasn't expired."),
       make: { .evictWorker(name: $0, isForced: $1) },
       values: { if case .evictWorker(let name, let isForced) = $0 { (name, isForced) } else { nil } }),
     AgentVerb(

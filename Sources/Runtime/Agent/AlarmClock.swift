@@ -1,13 +1,13 @@
 /// One timer for everything that is due at an instant: runs that wait, slots of schedules, events that grow old.
 ///
-/// What is due lies in a heap, so that a run that waits for days is an entry and nothing else, and one task sleeps until
-/// the first of them; where there is none, nothing sleeps. Something earlier plans anew.
+/// Alarms are kept in a heap, so that a run that waits for days is an entry and nothing else. One task sleeps until the
+/// first alarm; if there is none, nothing sleeps. An earlier alarm replaces the task.
 ///
 /// Instants are the wall clock's, and sleeping goes by another clock, so the task sleeps in portions of at most ten
 /// seconds and looks at the wall clock after each: a clock that was set, a machine that was suspended or a process that
-/// was stopped is noticed that much later at most, at the price of six looks a minute. The last portion is exactly what
-/// is left, so that an alarm rings within the precision of a sleep. A clock that was set back makes alarms ring later,
-/// and none rings twice.
+/// was stopped is noticed that much later at most, at the price of six looks a minute. The last portion is exactly the
+/// remaining time, so that an alarm rings within the precision of a sleep. A clock that was set back makes alarms ring
+/// later, and none rings twice.
 import Basics
 import Synchronization
 
@@ -23,7 +23,7 @@ final class AlarmClock<Key: Hashable & Sendable>: Sendable {
     /// The first entry in front; one that `due` does not confirm has been replaced or taken back.
     var heap = Heap<Entry>()
     var due: [Key: Timestamp] = [:]
-    /// What the sleeping task sleeps until; nil if there is none.
+    /// The instant of the alarm that the sleeping task waits for; nil if there is none.
     var planned: Timestamp?
     var sleeper: Task<Void, Never>?
     /// Tells the latest sleeper from one that has been replaced and is about to notice.
@@ -47,7 +47,7 @@ final class AlarmClock<Key: Hashable & Sendable>: Sendable {
     self.ring = ring
   }
 
-  /// Sets the one alarm of a key, in place of what it was; nil for none.
+  /// Sets or replaces the one alarm of a key; nil removes it.
   func set(_ key: Key, at instant: Timestamp?) {
     content.withLock { content in
       guard !content.isStopped, content.due[key] != instant else { return }
@@ -128,7 +128,7 @@ extension AlarmClock.Content {
   }
 
   fileprivate mutating func push(_ entry: AlarmClock.Entry) {
-    // What was replaced goes in bulk, so that a key that is set again and again does not fill the heap.
+    // Replaced entries are removed in bulk, so that a key that is set again and again does not fill the heap.
     if heap.count > 2 * due.count + 64 {
       var kept: Set<Key> = [entry.key]
       heap.removeAll { due[$0.key] != $0.at || !kept.insert($0.key).inserted }

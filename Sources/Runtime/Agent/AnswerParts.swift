@@ -22,14 +22,14 @@ struct PartedAnswer {
   private let request: RequestLine
   private let id: String
   /// What is masked; nil if nothing is.
-  private let secrets: SecretBook?
+  private let secrets: SecretRegistry?
   private var hasParts = false
   /// Whether a secret was masked in a text, whose hash is another one then.
   private var isMasked = false
   /// Whether the client is still connected.
   private(set) var isHeard = true
 
-  init(to request: RequestLine, id: String, hiding secrets: SecretBook?) {
+  init(to request: RequestLine, id: String, hiding secrets: SecretRegistry?) {
     self.request = request
     self.id = id
     self.secrets = secrets

@@ -1,4 +1,4 @@
-// What recipes can use, and what is found in one that isn't served.
+// Lists the actions for recipes, and checks the text of a recipe that isn't served.
 package import ActionKit
 package import Basics
 import Recipes
@@ -28,7 +28,7 @@ extension RunService {
 }
 
 extension ScheduleHost {
-  /// What recipes are checked against that come from elsewhere: they see no files but those of served recipes.
+  /// The environment to check recipes from elsewhere in: they see only the files of served recipes.
   func environmentOfTexts() -> RecipeEnvironment {
     var texts = ValueMap()
     for item in registry.items { for member in item.texts.members { texts[member.name ?? ""] = member.value } }

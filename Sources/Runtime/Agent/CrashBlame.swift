@@ -1,25 +1,25 @@
-// Which run is paused because it brings the agent down.
+// Decides which runs to pause because they crash the agent.
 //
-// A run counts as suspected of a crash if it was under way (`running`) when an agent brought itself down (`CrashMark`);
-// crashes from outside, such as `kill -9`, a power cut or a full memory, count for nothing, so that no number of them
-// pauses a run. With a suspicion is kept, as a note of the run, where the run was: which attempts were in flight, or,
-// where none was, the last step that it had reached, after which something was computed. A run that is suspected twice
-// in a row at the same place is paused when the next agent takes the folder over, instead of being resumed a third time,
-// and says so; a run that came further in between is suspected anew. A person may resume it: that is one more try.
+// A run is suspected of a crash if it was under way (`running`) when an agent crashed by itself (`CrashMark`). Crashes
+// from outside, such as `kill -9`, a power cut or a full memory, don't count, so that no number of them pauses a run. A
+// suspicion is stored as a note of the run, together with the run's place: the attempts in flight, or, without any, the
+// last step that it had reached: a computation after it may be the cause. A run that is suspected twice in a row at the
+// same place is paused when the next agent takes the folder over, instead of being resumed a third time, and gives this
+// as its reason. A run that got further in between is suspected anew. A person may resume it: that is one more try.
 //
-// Which of several runs brought the agent down cannot be known from outside. One that was under way beside the culprit
-// is paused with it only if it, too, was at the same place both times, and the reason names the others, so that a person
-// can resume them one by one.
+// If several runs were under way, it isn't known which of them crashed the agent. An innocent run is paused together
+// with the culprit only if it, too, was at the same place both times. The reason names the others, so that a person can
+// resume them one by one.
 //
-// Where machines share a database, a program that starts again after a crash marks the runs that it held, if its lease
-// hasn't ended yet. The next worker that takes them up then counts them as suspected.
+// If machines share a database, a program that restarts after a crash marks the runs that it held, if its lease hasn't
+// expired yet. The next worker that claims them then counts them as suspected.
 import Basics
 import RunState
 import Runs
 
 extension [RunRecord] {
-  /// What is noted of the runs that were under way at a crash; those that were suspected at the same place before are
-  /// paused.
+  /// The notes on runs that were under way at a crash, and the pauses of runs that were suspected at the same place
+  /// before.
   func blame(at now: Timestamp) -> [StateEvent] {
     let again = filter { $0.suspicion == $0.whereabouts }
     var events: [StateEvent] = []
@@ -57,7 +57,7 @@ extension RunRecord {
 
   /// Where the run is, as people read it.
   fileprivate var whereabouts: String {
-    // Of a loop, other items are under way at each crash.
+    // Without items, because each crash happens at other items of a loop.
     var inFlight: [String] = []
     for step in stepsInOrder where step.isInFlight && inFlight.count < 5 {
       let place = "'\(step.path.shown.withoutItems)'"

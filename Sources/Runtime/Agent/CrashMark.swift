@@ -9,7 +9,7 @@ import Glibc
 ///
 /// In any case the process prints its backtrace to standard error (`CCrash`).
 package enum CrashMark {
-  /// Has this process print its backtrace when it crashes, under this name.
+  /// Makes this process print its backtrace when it crashes, under this name.
   package static func arm(as program: String) {
     // The handler reads it as long as the process lives.
     ccrash_arm(strdup(program))
@@ -17,7 +17,7 @@ package enum CrashMark {
 
   private static func path(in folder: String) -> String { "\(folder)/agent.crashed" }
 
-  /// Has this process leave the mark in a folder when it crashes.
+  /// Makes this process leave the mark in a folder when it crashes.
   package static func arm(in folder: String) {
     ccrash_mark(strdup(path(in: folder)))
   }

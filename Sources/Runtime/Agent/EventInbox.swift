@@ -1,8 +1,8 @@
-// What becomes of the events that come from outside.
+// Handles the events that come from outside.
 //
-// An event is on disk before its sender is told. It goes to the runs that wait for its name, the oldest first: each is
-// walked, looks whether the event is what it waits for, and consumes it or leaves it to the next. What no run takes is
-// the schedules' to take, or waits for a step that asks for it later, and is forgotten after a week.
+// An event is on disk before its sender gets the answer. It is offered to the runs that wait for its name, the oldest
+// first: each is walked, checks whether the event matches, and consumes it or leaves it to the next. An event that no
+// run takes is offered to the schedules, or waits for a later step that asks for it. It is deleted after a week.
 import Basics
 import RunState
 import Synchronization
@@ -16,12 +16,12 @@ final class EventInbox: Sendable {
 
   /// With how many events the oldest are looked for that may be forgotten.
   private let sweepsAbove = Mutex(EventInbox.mostConsumed * 5 / 4)
-  /// Whether nothing that was consumed by nobody may be forgotten, because schedules haven't been asked about it yet.
+  /// Whether unconsumed events must be kept, because the schedules haven't been asked about all of them yet.
   private let awaitsSchedules = Mutex(false)
 
-  /// Keeps what nobody has consumed, however old it is, until the schedules have been asked about all of it.
+  /// Keeps unconsumed events, however old, until the schedules have been asked about all of them.
   ///
-  /// Its sender was told that it counts, and no agent may have served for longer than events are kept.
+  /// Their senders rely on them, and no agent may have served for longer than events are kept.
   func awaitSchedules(_ awaits: Bool) { awaitsSchedules.withLock { $0 = awaits } }
 
   /// Takes an event in, durably; false if it was received before.
@@ -34,7 +34,7 @@ final class EventInbox: Sendable {
       return false
     }
     do throws(StateError) { try await host.keeper.append([.eventReceived(event)]) } catch {
-      if event.delivery != nil, error.isOutrun { return false }
+      if event.delivery != nil, error.isConflict { return false }
       // It was brought twice at the same time.
       if error.kind == .invalid, let known = await store.event(event.id) {
         guard known.isSame(as: event, given: store.secrets) else { throw EventInbox.isTaken(event.id) }
@@ -65,7 +65,7 @@ final class EventInbox: Sendable {
 
   func offer(_ event: EventRecord, to host: isolated RunHost) async {
     let store = host.store
-    // Whoever holds a run that waits for it is told by the state.
+    // The state notifies the holders of runs that wait for it.
     if store.sharing != nil { return }
     // Only the schedule of its webhook may consume it.
     if event.delivery != nil { return host.keeper.tell(.event(event.id)) }
@@ -87,9 +87,9 @@ final class EventInbox: Sendable {
     if await isFree() { host.keeper.tell(.event(event.id)) }
   }
 
-  /// Has the clock ring when the oldest event is to be forgotten.
+  /// Sets an alarm for the instant when the oldest event is to be deleted.
   func planForgetting(for host: RunHost) async {
-    // What came before it is older.
+    // The alarm is for an older event, which is deleted first.
     if await host.clock.isSet(.events) { return }
     let oldest = await forgettable(in: host.store).first
     await host.clock.set(.events, at: oldest?.receivedAt.advanced(by: EventInbox.life))
@@ -115,8 +115,10 @@ final class EventInbox: Sendable {
     if host.keeper.failure == nil { await planForgetting(for: host) }
   }
 
-  /// The events, oldest first, but for those that starts wait for, those that are gathered, and those on which schedules
-  /// haven't decided: a delivery is its entry's until that has consumed it.
+  /// The events that may be deleted, oldest first.
+  ///
+  /// This leaves out events that waiting starts use, events of a batch, and events that schedules haven't decided on: a
+  /// delivery belongs to its entry until the entry has consumed it.
   private func forgettable(in store: any StateStore) async -> [EventRecord] {
     let events = await store.events(EventQuery())
     // Asked after the events, so that no start is missed that began to wait for one of them.

@@ -8,19 +8,19 @@ package import RunState
 
 /// An explanation of a run or a schedule, with the most important sentence first.
 package struct Explanation: Sendable, Equatable {
-  /// What a sentence is about.
+  /// The subject of a sentence.
   package enum Topic: String, Sendable, CaseIterable {
     /// Its status or outcome.
     case status
-    /// What began it.
+    /// The cause of the run.
     case cause
-    /// What it is waiting for.
+    /// The event, instant or decision that it is waiting for.
     case wait
-    /// What will wake it.
+    /// The cause of its next wake-up.
     case wake
-    /// What only a person can find out.
+    /// An outcome that only a person can find out.
     case uncertain
-    /// What went wrong.
+    /// An error.
     case error
     /// Which branches it took.
     case branch
@@ -28,15 +28,15 @@ package struct Explanation: Sendable, Equatable {
     case loop
     /// How often something was tried.
     case attempts
-    /// What a person decided or requested.
+    /// A person's decision or request.
     case person
     /// An event that came.
     case event
     /// A slot of the schedule.
     case slot
-    /// Which program of several carried it on.
+    /// The worker that runs it.
     case worker
-    /// What happens next.
+    /// The next thing to happen.
     case next
   }
 

@@ -3,7 +3,7 @@ import Recipes
 import RunState
 import Runs
 
-// What started a run, and which branches it took.
+// The cause of a run, and the branches that it took.
 
 extension RunFormatter {
   // MARK: The cause
@@ -165,12 +165,12 @@ extension RunFormatter {
     }
   }
 
-  /// A step as sentences name it: by its path, and one without an id also by what it does.
+  /// A step's name in sentences: its path, and if the step has no id also its action.
   ///
   /// - Parameters:
-  ///   - path: The path, in which an item may be any.
-  ///   - record: The path of one record of it, if that is another.
-  ///   - hasPlace: Whether to say where in the recipe one without an id is.
+  ///   - path: The path; its items may be placeholders.
+  ///   - record: The path of one of its records, if that differs.
+  ///   - hasPlace: Whether to give the line of a step without an id.
   func named(_ path: StepPath, as record: StepPath? = nil, hasPlace: Bool = false) -> String {
     guard path.shown.utf8.split(separator: ASCII.slash).last?.first == UInt8(ascii: "#"),
       let step = conditions?.step(at: (record ?? path).shown)
@@ -188,7 +188,7 @@ extension RunFormatter {
     return ": `\(condition.text.safe)` was false\(told(condition))"
   }
 
-  /// What a condition read, in parentheses; empty if that is unknown.
+  /// The values that a condition read, in parentheses; empty if they are unknown.
   private func told(_ condition: StepReplay.Condition) -> String {
     let reads = condition.values.map { "\($0.name.safe) = \($0.value?.excerpted ?? "absent")" }
     return reads.isEmpty ? "" : " (\(reads.joined(separator: ", ")))"
@@ -250,7 +250,7 @@ extension StepStatus {
 }
 
 extension StepPath {
-  /// Whether the path is that of a loop's item, and of nothing inside the item.
+  /// Whether this is the path of a loop's item, and not of anything inside the item.
   fileprivate func isItem(of loop: StepPath) -> Bool {
     guard isInside(loop), last == "]" else { return false }
     return utf8.dropFirst(loop.utf8.count).count { $0 == ASCII.openBracket || $0 == ASCII.slash } == 1

@@ -199,7 +199,7 @@ struct RunFormatter {
     }
   }
 
-  /// Says which of the workers that share the state is at the run, or what none of them has.
+  /// Names the worker that holds the run, or the needs that no worker meets.
   private func tellWorker(_ verb: String, _ place: RunPlace, _ story: inout Explanation) {
     if let worker = place.worker {
       story.say(.wake, "The worker \(worker.safe) \(verb).")
@@ -296,9 +296,9 @@ struct RunFormatter {
       .status, "\(run.recipe.safe) is uncertain: it isn't known whether \(which), and a person has to check.",
       step: open.count == 1 ? open[0].path : nil)
     for step in open.prefix(12) {
-      let key = run.key(of: step).map { " Its idempotency key is \(SecretBook.shown(text: $0).safe)." } ?? ""
+      let key = run.key(of: step).map { " Its idempotency key is \(SecretRegistry.shown(text: $0).safe)." } ?? ""
       let message = (step.error?.message ?? "its outcome isn't known").asEnd
-      // What to look at, by the action's own look.
+      // The things to look at, as the action describes them.
       let look = step.error?.detail.map { " \($0.asEnd)" } ?? ""
       let command = "errand runs resolve \(id) \(step.path.shellQuoted)"
       let template = conditions?.outputTemplate(ofStepAt: step.path)
@@ -338,7 +338,7 @@ struct RunFormatter {
 }
 
 extension RunRecord {
-  /// What an open run waits for, and until when, in a few words for lists.
+  /// The event or instant that an open run waits for, in a few words for lists.
   package func summary(_ clock: WallClock) -> String {
     let waiting = stepsInOrder.filter { $0.status == .waiting || $0.status == .retrying || $0.isQueued }
     switch status {
@@ -377,7 +377,7 @@ extension StepRecord {
 }
 
 extension StepPath {
-  /// Whether the path is that of a step inside another one, inside an item of it, or inside its handler.
+  /// Whether this is the path of a step inside another one, inside an item of it, or inside its handler.
   func isInside(_ outer: StepPath) -> Bool {
     guard utf8.count > outer.utf8.count, hasPrefix(outer) else { return false }
     return "/[~!".utf8.contains(utf8[utf8.index(utf8.startIndex, offsetBy: outer.utf8.count)])
@@ -405,7 +405,7 @@ extension StepPath {
 }
 
 extension RunPlace {
-  /// What keeps the workers from taking the run up.
+  /// The reasons that keep all workers from claiming the run.
   fileprivate var reasons: [String] {
     var reasons = missing.isEmpty ? [] : ["none has \(joined(missing.map(RunNeed.inWords)))"]
     if let queue { reasons.append("none takes from its queue '\(queue.safe)'") }
@@ -413,7 +413,7 @@ extension RunPlace {
     return reasons
   }
 
-  /// Why no worker takes the run up, in a few words for lists.
+  /// Why no worker claims the run, in a few words for lists.
   package var reason: String {
     if hasWorkers { return "no worker can take it up\(reasons.isEmpty ? "" : ": \(joined(reasons))")" }
     return "no agent is running\(home.map { " for its files in \(RunNeed.place(of: $0))" } ?? "")"

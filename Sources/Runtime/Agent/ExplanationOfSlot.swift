@@ -4,7 +4,7 @@ package import RunState
 // Why a schedule ran or didn't.
 
 extension Explanation {
-  /// Explains the outcome of a schedule's slot at or before an instant, and what comes next.
+  /// Explains the outcome of a schedule's slot at or before an instant, and the next slot.
   ///
   /// - Parameter isServed: Whether an agent is running that starts due slots.
   package init(of facts: ScheduleFacts, clock: WallClock, isServed: Bool) {

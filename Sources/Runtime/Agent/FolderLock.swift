@@ -89,7 +89,7 @@ package final class FolderLock: Sendable {
     return nil
   }
 
-  /// Opens a folder in which no other user can create, replace or remove files.
+  /// Opens a folder, after checking that no other user can create, replace or remove files in it.
   static func trusted(_ folder: String) throws(AgentError) -> Descriptor {
     let opened: Descriptor
     do throws(FileError) { opened = try Descriptor(.read, folder, O_RDONLY | O_DIRECTORY) } catch {

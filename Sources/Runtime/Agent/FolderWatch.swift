@@ -21,7 +21,7 @@ package final class FolderWatch: Sendable {
   /// Starts to watch; nil if the system lacks the resources.
   ///
   /// - Parameters:
-  ///   - reportsStart: Whether it reports once the folders are watched, for what changed before.
+  ///   - reportsStart: Whether to report once the folders are watched, to cover earlier changes.
   ///   - onChange: Called on a thread of the watch's own.
   package init?(_ folders: [String], reportsStart: Bool = false, onChange: @escaping @Sendable () -> Void) {
     var ends: [Int32] = [-1, -1]

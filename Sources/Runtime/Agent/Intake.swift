@@ -1,26 +1,26 @@
-// How much is taken in from outside.
+// Limits how many events from outside are accepted.
 //
-// Who is told that an event is on disk counts on it, so what waits is limited before that, and nothing is refused after it.
-// An event has a place in its queue from before the first wait of its request until the schedules or a run have it; starts
-// that wait for another run count beside these places. A place is taken before anything is looked at, so that of any number
-// of requests at once each sees those before it.
+// A sender relies on an event once it hears that the event is on disk. So the limit applies before that, and no event
+// is refused afterwards. An event has a place in its queue from before the first wait of its request until the
+// schedules or a run have taken it; starts that wait for another run are counted as well. The place is taken before
+// anything is looked up, so that any number of concurrent requests see those before them.
 import RunState
 import Synchronization
 
-/// The events that are being taken in, or on which nothing is decided yet, by their queues.
+/// The events, by queue, that are being stored or wait for a decision.
 final class Intake: Sendable {
-  /// How many events of a queue, and starts that these wait for, there may be; more are refused.
+  /// The most events of a queue, together with the starts that wait for another run; more are refused.
   static let most = 500
 
-  /// What comes of an event from outside.
+  /// The result of accepting an event from outside.
   enum Outcome: Sendable {
     /// It is on disk.
     case new
     /// It came before, and is on disk.
     case known
-    /// As many wait as may; it isn't kept.
+    /// The queue is full; it isn't stored.
     case full
-    /// No schedule decides on it now; it isn't kept.
+    /// No schedule decides on it now; it isn't stored.
     case unserved
   }
 
@@ -74,7 +74,7 @@ final class Intake: Sendable {
 }
 
 extension EventRecord {
-  /// What it queues with: the deliveries to one webhook, or the events of one name.
+  /// The event's queue: the deliveries to one webhook, or the events of one name.
   var queue: String { delivery.map { "webhook \($0.schedule)" } ?? EventRecord.queue(ofName: name) }
 
   static func queue(ofName name: String) -> String { "event \(name)" }

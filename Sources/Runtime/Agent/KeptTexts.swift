@@ -5,7 +5,7 @@ import Glibc
 package import Recipes
 
 extension Recipe {
-  /// The recipe's text and those of the recipes it calls, as a run keeps them.
+  /// The texts of the recipe and of the recipes it calls, as a run keeps them.
   package var texts: ValueMap {
     var texts = ValueMap()
     for recipe in all {
@@ -26,7 +26,7 @@ extension Recipe {
 extension RecipeEnvironment {
   /// The same for texts that were kept when their recipe was accepted, in the version of the language of then.
   ///
-  /// What plugins refuse was asked when the recipe was read from its file.
+  /// Without the refusals of plugins: these were checked when the recipe was read from its file.
   package func ofKept(_ texts: Value, in language: Int) -> RecipeEnvironment {
     var environment = self
     environment.read = Recipe.reader(of: texts)

@@ -21,10 +21,10 @@ package struct KnownSchedule: Sendable {
 
   package var zone: TimeZoneRules? { trigger?.recurrence?.zone }
 
-  /// The clock by which it is due; the caller's if it isn't due at times.
+  /// The clock of its time zone; the caller's if it isn't due at times.
   package func clock(_ own: WallClock) -> WallClock { zone.map { WallClock($0, now: own.now) } ?? own }
 
-  /// The address to which deliveries are posted.
+  /// The address for its deliveries.
   package var address: String? { trigger?.webhook.map { (base ?? "") + $0.address } }
 
   /// When it is due, in words.
@@ -84,7 +84,7 @@ package struct KnownSchedule: Sendable {
     let missed = facts.ledger.first { [.missedWindow, .missedPolicy, .superseded].contains($0.outcome) }
     if seesAll, let missed { facts.lastSign = try await slots(SlotQuery(limit: 1, before: missed.slot)).first?.at }
     for id in Set(facts.ledger.compactMap(\.run) + record.openRuns.prefix(1)) {
-      // Of a run that the history no longer holds, only the id is shown.
+      // If the history no longer holds a run, only its id is shown.
       if let run = await run(id) { facts.runs.append(run) }
     }
     return facts

@@ -186,7 +186,7 @@ package final class LineLoop: Sendable {
     wake()
   }
 
-  /// Has the thread send what is queued, close everything, and end.
+  /// Makes the thread send the queued lines, close everything, and end.
   func endSoon() {
     stopListening()
     content.withLock { content in

@@ -45,7 +45,7 @@ package struct LocalAgent: Sendable {
 
   /// - Parameters:
   ///   - activity: Counts the agent's work in progress, for a clock that a test moves.
-  ///   - walkers: The threads that walk runs; nil for those of Swift's concurrency.
+  ///   - walkers: The threads for the walks of runs; nil for Swift's own thread pool.
   ///   - base: The URL of the agent's pages, if it has one.
   ///   - chance: A number from 0 up to 1, which spreads the waits before retries.
   ///   - prepare: Checks the recipe of a run again, and connects it to its services.
@@ -75,7 +75,7 @@ package struct LocalAgent: Sendable {
   /// - Parameters:
   ///   - folder: Where an agent that crashed left its mark.
   ///   - mayLead: Whether it may decide on the schedules where several programs share the state.
-  ///   - news: Called with what was found in the recipes.
+  ///   - news: Called with the findings in the recipes.
   /// - Returns: The runs that stay suspended until a person acts.
   @discardableResult
   package func serve(

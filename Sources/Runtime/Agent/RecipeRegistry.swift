@@ -6,9 +6,9 @@ import Synchronization
 /// The recipes in the folders that `serve` watches, each in its last valid version.
 ///
 /// Every `.yaml` and `.yml` file directly in one of the folders is a recipe; subfolders are not read, so that called
-/// recipes can be kept apart from served ones. A file is read again when its stamp, or that of a file that was read for
-/// it, has changed. An edit that breaks a recipe leaves the version before it in force, even one that only an earlier
-/// process read; a name that another file already has is refused with both places.
+/// recipes can be kept apart from served ones. A file is read again when its stamp has changed, or the stamp of a file
+/// that was read for it. An edit that breaks a recipe leaves the version before it in force, even one that only an
+/// earlier process read; a name that another file already has is refused with both places.
 ///
 /// A missing file counts as removed only when it is still missing at the next look, because some editors remove a file
 /// before they write the new one; a folder that cannot be listed keeps its recipes.
@@ -21,7 +21,7 @@ package struct RecipeRegistry {
     package var summary = ""
     /// The texts it was made from, by their paths.
     package var texts: ValueMap
-    /// The version of the recipe language in which they are read.
+    /// The version of the recipe language to read them with.
     package var language = LanguageVersion.current
     /// The paths of its webhooks.
     package var paths: [String] = []
@@ -69,7 +69,7 @@ package struct RecipeRegistry {
   private var unlisted: [String: String] = [:]
   /// The recipes that were read and not yet taken; keeping a thousand of them would waste memory.
   private var fresh: [String: Recipe] = [:]
-  /// Those that were asked for last, by people and programs that start runs.
+  /// The recipes that people and programs used last to start runs.
   private var latest = CheckedRecipes()
 
   package init(_ folders: [String], in environment: RecipeEnvironment, files: RecipeFiles = .disk) {
@@ -106,10 +106,10 @@ package struct RecipeRegistry {
     files.sorted { $0.key.precedesByScalars($1.key) }.flatMap { $0.value.faults.filter { $0.severity == .error } }
   }
 
-  /// What the check says of a file, errors or not.
+  /// The findings in a file, errors or not.
   func findings(of file: String) -> [Diagnostic] { files[file]?.faults ?? [] }
 
-  /// The faulty files of which no version is in force.
+  /// The faulty files that have no version in force.
   var broken: [String] {
     files.filter { $0.value.item == nil && !$0.value.faults.isEmpty }.keys.sorted { $0.precedesByScalars($1) }
   }
@@ -211,7 +211,7 @@ package struct RecipeRegistry {
   private func pathsTaken(from recipe: Recipe, in file: String) -> [Diagnostic]? {
     guard !recipe.webhookPaths.isEmpty else { return nil }
     let others = files.values.compactMap(\.item).filter { $0.file != file }
-    // Who sees this recipe alone is told of no other; 'errand check' names it.
+    // A caller who sees only this recipe must not learn of another; 'errand check' names it.
     let faults = recipe.pathsAreTaken { path in others.contains { $0.paths.contains(path) } ? "another recipe" : nil }
     return faults.isEmpty ? nil : faults
   }

@@ -24,7 +24,7 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     case usedKey
     /// The recipe, its connections or its secrets can't be used here.
     case configuration
-    /// What a run would do is no longer what its plan says, or the run would fail.
+    /// The run would differ from its plan, or it would fail.
     case moved
     /// Another request changed the same thing at the same moment.
     case conflict
@@ -47,9 +47,9 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
   package var message: String
   /// The same for programs that send JSON, if it differs.
   package var overHTTP: String?
-  /// What is wrong with which inputs.
+  /// The faults of the inputs.
   package var faults: [Fault] = []
-  /// What there is in the place of a name that doesn't exist, which ends the message.
+  /// The existing names to offer in place of an unknown one, at the end of the message.
   private var choice: Choice?
 
   /// One thing that is wrong in the body of a request.
@@ -69,12 +69,12 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     self.message = message
   }
 
-  /// A name that doesn't exist, with what was probably meant, or else what there is.
+  /// An unknown name, with a guess, or else the existing names.
   ///
   /// - Parameters:
-  ///   - names: What there is, each with the recipe that it belongs to: to a caller who sees only some recipes, the others
-  ///     don't exist (`shown(to:)`).
-  ///   - rest: What is said without a guess; nil for all names.
+  ///   - names: The existing names, each with its recipe: to a caller who sees only some recipes, the others don't
+  ///     exist (`shown(to:)`).
+  ///   - rest: The text when there is no guess; nil for all names.
   package init(
     _ what: String, meaning name: String, among names: [(name: String, recipe: String)], otherwise rest: String? = nil
   ) {
@@ -113,12 +113,12 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
 }
 
 extension RequestRefusedError {
-  /// A run that can't be carried on.
+  /// A run that can't be resumed.
   init(_ error: RunRefusedError) { self.init(error.isAway ? .state : .configuration, error.message) }
 
   /// Inputs that don't match what the recipe declares.
   ///
-  /// - Parameter given: The inputs, of which those that were given as texts are another member of the body.
+  /// - Parameter given: The inputs; a fault of an input that was given as a text is in the body's member `texts`.
   init(
     _ faults: [(name: String, fault: Diagnostic)], in given: [(name: String, input: GivenInput)] = [],
     saying message: String? = nil

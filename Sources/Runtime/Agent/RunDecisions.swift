@@ -39,7 +39,7 @@ package struct RunDecisions: Sendable {
 }
 
 extension RunRecord {
-  /// The steps that wait for a person's decision, in the order in which they began to.
+  /// The steps that wait for a person's decision, the longest-waiting first.
   package var askingSteps: [StepRecord] {
     stepsInOrder.filter { $0.status == .waiting && $0.wait?.kind == .approval && $0.decision == nil }
   }
@@ -78,7 +78,7 @@ extension [StepRecord] {
 }
 
 extension StepRecord {
-  /// Whether a person is among those who may decide.
+  /// Whether a person may decide.
   package func asks(_ person: String) -> Bool {
     let people = wait?.by ?? []
     return people.isEmpty || people.contains { $0.hasSameScalars(as: person) }

@@ -2,7 +2,7 @@ import Basics
 import RunState
 import Runs
 
-/// What happens to a run that another program carries on, as far as its log tells it.
+/// Follows a run that another program holds, by reading its log.
 struct RunElsewhere {
   private let id: String
   private let store: any StateStore
@@ -10,29 +10,29 @@ struct RunElsewhere {
   private var seen: [StepPath: StepStatus] = [:]
   private var waits: (reason: String?, until: Timestamp?)?
 
-  /// How long after it happened is told what happened, at most.
+  /// The pause between looks, and so the longest delay of an update.
   private static let pause = TimeSpan.seconds(1)
 
   init(_ id: String, _ store: any StateStore, time: any TimeSource) {
     (self.id, self.store, self.time) = (id, store, time)
   }
 
-  /// Tells what happens from now on, until the run is over, stands, or is carried on here.
+  /// Reports the run's events from now on, until the run is over, needs a person, or is held here.
   mutating func follow(_ tell: (RunUpdate) async -> Void) async {
     guard let run = await store.openRun(id) else { return }
     for step in run.steps { seen[step.path] = step.status }
     while !Task.isCancelled, store.run(id) == nil, let run = await store.openRun(id) {
       for update in updates(of: run) { await tell(update) }
-      if run.stands { return }
+      if run.isParked { return }
       do { try await time.sleep(for: RunElsewhere.pause) } catch { return }
     }
-    // What happened since the last look.
+    // The events since the last look.
     var last = store.run(id)
     if last == nil { last = try? await store.finishedRun(id) }
     if let last, !Task.isCancelled { for update in updates(of: last) { await tell(update) } }
   }
 
-  /// What has changed since the run was looked at last.
+  /// The updates since the last look at the run.
   private mutating func updates(of run: RunRecord) -> [RunUpdate] {
     var updates: [RunUpdate] = []
     for step in run.steps where seen[step.path] != step.status {
@@ -59,6 +59,6 @@ struct RunElsewhere {
 }
 
 extension RunRecord {
-  /// Whether only a person has the run go on.
-  var stands: Bool { status == .paused && pendingCancel == nil || status == .uncertain }
+  /// Whether only a person can resume the run.
+  var isParked: Bool { status == .paused && pendingCancel == nil || status == .uncertain }
 }

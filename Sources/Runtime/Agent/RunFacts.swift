@@ -13,16 +13,16 @@ package struct RunFacts: Sendable, Equatable {
   package var schedule: ScheduleRecord?
   /// The ledger's record of its start.
   package var slot: SlotRecord?
-  /// Other runs related to it: the run before it, and those that share its group.
+  /// Related runs: the run before it, and other runs of its group.
   package var others: [RunReference]
-  /// The events that it consumed, and those whose name it waits for.
+  /// The events that it consumed, and other events with a name that it waits for.
   package var events: [EventRecord]
   /// Where the run is among the programs that share the state; nil if it is over or the state isn't shared.
   package var place: RunPlace?
   /// The values that its records refer to: `#texts`, and each step's output by its path.
   package var values: [String: Value] = [:]
 
-  /// The recipe's text and those of the recipes it calls, by file.
+  /// The texts of the recipe and of the recipes it calls, by file.
   package var texts: Value { value(run.origin.texts, named: "#texts") ?? .null }
 
   /// The output of a step, if it is available.
@@ -31,21 +31,21 @@ package struct RunFacts: Sendable, Equatable {
   }
 
   /// The facts with the values as the run's steps saw them; a value that cannot be restored is left out.
-  package func restored(by book: SecretBook) async -> RunFacts {
+  package func restored(by registry: SecretRegistry) async -> RunFacts {
     var seen = self
     func restored(_ stored: StoredValue?) async -> StoredValue? {
       guard case .inline(let value)? = stored else { return stored }
-      return (try? await book.restored(value, as: "it")).map { .inline($0) }
+      return (try? await registry.restored(value, as: "it")).map { .inline($0) }
     }
     seen.run.origin.texts = await restored(run.origin.texts) ?? .inline(.null)
-    seen.run.origin.inputs = (try? await book.restored(run.origin.inputs, as: "it")) ?? run.origin.inputs
+    seen.run.origin.inputs = (try? await registry.restored(run.origin.inputs, as: "it")) ?? run.origin.inputs
     for step in run.stepsInOrder {
       var other = step
       other.output = await restored(step.output)
       other.items = await restored(step.items)
       if other != step { seen.run.steps.put(other) }
     }
-    for (name, value) in values { seen.values[name] = try? await book.restored(value, as: "it") }
+    for (name, value) in values { seen.values[name] = try? await registry.restored(value, as: "it") }
     for index in seen.events.indices { seen.events[index].data = await restored(events[index].data) }
     return seen
   }
@@ -101,7 +101,7 @@ extension RunReference {
 // MARK: - Asking
 
 extension RunFacts {
-  /// What an agent must know about a run to collect the facts around it.
+  /// The facts about a run that an agent needs to collect the related ones.
   package struct Question: Record {
     var run: String
     var cause: RunCause
@@ -125,7 +125,7 @@ extension RunFacts {
   package func missingValues(at step: StepPath = "", upTo bytes: Int) -> [(name: String, blob: BlobReference)] {
     var named = [("#texts", run.origin.texts)]
     for other in run.stepsInOrder {
-      // There are many items, and what is in one of them no step outside it reads.
+      // There are many items, and no step outside an item reads values in it.
       if let end = other.path.lastIndex(of: "]"), !step.hasPrefix(other.path[...end]) { continue }
       if let output = other.output { named.append((other.path, output)) }
       if let items = other.items { named.append(("\(other.path)#items", items)) }
@@ -189,7 +189,7 @@ extension RunCause {
   /// The cause for a caller who sees only some recipes.
   package var alone: RunCause {
     var cause = self
-    // What is retried is of the same recipe.
+    // A retry has the recipe of the run that it retries.
     if cause.kind != .retry { cause.run = nil }
     return cause
   }
@@ -224,7 +224,7 @@ extension RunFacts.Question {
     awaits = try member("awaits", record?.awaits, default: [])
   }
 
-  /// The run before it, and those that share its group.
+  /// The run before it, and other runs of its group.
   func others(in store: any StateStore) async throws(StateError) -> [RunReference] {
     var others: [RunReference] = []
     if let id = cause.run {
@@ -238,7 +238,7 @@ extension RunFacts.Question {
     return others + (await store.openRuns(OpenRunQuery(group: group))).filter { $0.id != run }.map { RunReference($0) }
   }
 
-  /// The events that it consumed, and those whose name it waits for, in the order in which they came.
+  /// The events that it consumed, and other events with a name that it waits for, in the order in which they came.
   func events(in store: any StateStore) async -> [EventRecord] {
     await store.events(EventQuery())
       .filter { $0.consumedBy == run || $0.id == cause.event || awaits.contains($0.name) }

@@ -1,12 +1,11 @@
-// Who is told of runs while they go on.
+// Sends updates about runs to their followers.
 //
-// Progress comes from the walk itself, on whatever thread it is made, in the order in which it is made. A follower is
-// either told at once, by a closure that must not wait, or reads from a queue at its own pace. The queue is bounded, so
-// that a follower that reads slowly costs no more than `RunUpdateQueue.limit` updates with `mostPrinted` bytes that
-// programs printed, however loud the run is. When it is full, the printed lines of the older half go, which the run's log
-// has; if there are none, the whole half goes, but for the last `waits` in it: what a follower has to know to the end, that
-// the run waits or has left, always arrives, the last of it in the end. In the place of what is gone the follower is told
-// how much of it it has missed.
+// Progress comes from the walk itself, on any thread and in the order of events. A follower either gets each update at
+// once, by a closure that must not wait, or reads from a queue at its own pace. The queue is bounded, so that a slow
+// follower costs no more than `RunUpdateQueue.limit` updates with `mostPrinted` bytes of program output, however loud
+// the run is. When it is full, the printed lines in its older half are dropped; the run's log has them. If there are
+// none, the whole older half is dropped, except for the last `waits` in it. So the latest news that the run waits or
+// has left always arrives. The follower gets the number of dropped updates in their place.
 import Basics
 import RunState
 import Runs
@@ -16,7 +15,7 @@ import Synchronization
 final class RunFollowers: Sendable {
   private struct Follower {
     var report: @Sendable (RunUpdate) -> Void
-    /// Has a task read what was reported.
+    /// Wakes a task that reads the updates.
     var wake: @Sendable () -> Void
     var finish: @Sendable () -> Void
   }
@@ -28,7 +27,7 @@ final class RunFollowers: Sendable {
 
   private let content = Mutex(Content())
 
-  /// Adds a follower; gives the number by which it is removed.
+  /// Adds a follower; returns the number to remove it with.
   ///
   /// - Parameters:
   ///   - finish: Called when nothing more comes, but not after a removal.
@@ -45,16 +44,16 @@ final class RunFollowers: Sendable {
     }
   }
 
-  /// A follower that is told everything, and who waits until a run is carried on no longer.
+  /// A follower that gets all updates at once and waits for the run to leave this program.
   struct Following {
     let number: Int
     fileprivate let ends: AsyncStream<RunRecord>
 
-    /// The run as it is when nothing more comes of it.
+    /// The run's last state here.
     func end() async -> RunRecord? { await ends.reduce(nil) { $1 } }
   }
 
-  /// Has a closure told of a run, at once and with everything but its end.
+  /// Calls a closure at once with every update of a run but the last.
   func follow(_ id: String, _ report: @escaping @Sendable (RunUpdate) -> Void) -> Following {
     let (ends, end) = AsyncStream.makeStream(of: RunRecord.self, bufferingPolicy: .bufferingNewest(1))
     let number = add(to: id, finish: { end.finish() }) { update in
@@ -70,9 +69,9 @@ final class RunFollowers: Sendable {
     }
   }
 
-  /// What is told of a run from now on, to be read at any pace.
+  /// The updates of a run from now on, to be read at any pace.
   ///
-  /// - Parameter first: What is told before.
+  /// - Parameter first: An update to put before them.
   func updates(of id: String, first: RunUpdate? = nil) -> RunUpdates {
     let (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let queue = RunUpdateQueue()
@@ -114,13 +113,13 @@ final class RunFollowers: Sendable {
   }
 }
 
-/// What a follower of a run has still to read; to be read by one.
+/// The unread updates of a follower of a run, for one reader.
 package struct RunUpdates: AsyncSequence {
   let queue: RunUpdateQueue
   /// Says that there is something in the queue; ends when nothing more comes.
   fileprivate let signals: AsyncStream<Void>
 
-  /// Those of a run that is not carried on here.
+  /// No updates, for a run that isn't held here.
   static var none: RunUpdates {
     let (signals, signal) = AsyncStream.makeStream(of: Void.self)
     signal.finish()
@@ -146,7 +145,7 @@ package struct RunUpdates: AsyncSequence {
 
 /// The updates that a follower has not read yet.
 final class RunUpdateQueue: Sendable {
-  /// How many are held at most, besides the word of what is missed.
+  /// The most updates in the queue, not counting the notice of missed ones.
   static let limit = 1000
   /// How many bytes of printed lines are held, about.
   static let mostPrinted = 1 << 20

@@ -1,8 +1,8 @@
 // How many runs of a group may be open at once.
 //
-// A group is named by the recipes that belong to it, and its limit is that of the run which wants to begin. Every open
-// run of the group counts that has begun: one that waits for days too, and one that is paused or uncertain. A run for
-// which there is no place does what its recipe says:
+// Recipes name the group that they belong to, and the run that wants to begin gives the limit. Every open run of the
+// group that has begun counts: one that waits for days too, and one that is paused or uncertain. If there is no place
+// for a run, its recipe decides:
 //
 //     queue         stays queued, with a reason that names the runs in its way, and begins when one of them ends;
 //                   the oldest first
@@ -13,9 +13,9 @@ import Recipes
 import RunState
 import Runs
 
-/// Has runs begin as the limits of their groups let them.
+/// Begins runs as the limits of their groups allow.
 enum RunGroups {
-  /// Whether a run may begin now; if not, what becomes of it is on disk.
+  /// Whether a run may begin now; if not, the reason or the end of the run is on disk.
   static func isAdmitted(_ run: RunRecord, by host: isolated RunHost) async -> Bool {
     if await hasEntered(run, by: host) == true { return true }
     switch await GroupPlace(of: run, in: host).admission {
@@ -27,11 +27,11 @@ enum RunGroups {
       if run.reason != reason { try? await host.keeper.hold(run.id, as: .queued, reason) }
       guard let cancelling, let group = run.origin.group else { return false }
       for other in cancelling {
-        // Who sees the run's recipe alone is told of no other.
+        // A caller who sees only the run's recipe must not learn of another.
         let whose = other.recipe == run.recipe ? "the run \(run.id)" : "a run of another recipe"
         _ = try? await host.cancel(other.id, reason: "\(whose) of its group '\(group.name)' takes its place")
       }
-      // Those that were only queued have left at once.
+      // Cancelled runs that were only queued have ended at once.
       guard let run = host.store.run(run.id) else { return false }
       if let hasEntered = await hasEntered(run, by: host) { return hasEntered }
       return await GroupPlace(of: run, in: host).isFree
@@ -41,11 +41,11 @@ enum RunGroups {
   /// Whether a run has its place in its group, counted where all programs count; nil where this program counts alone.
   private static func hasEntered(_ run: RunRecord, by host: isolated RunHost) async -> Bool? {
     guard let sharing = host.store.sharing, let group = run.origin.group, run.pendingCancel == nil else { return nil }
-    // What can't be asked now is asked again with the next look.
+    // If the state is away now, the next look asks again.
     return (try? await sharing.enter(run, in: group)) ?? false
   }
 
-  /// Has the oldest queued runs of a group begin that a run has left.
+  /// Begins the oldest queued runs of a group after a run has left the group.
   static func admitNext(after run: RunRecord, by host: isolated RunHost) async {
     if let sharing = host.store.sharing {
       if run.origin.group != nil { await sharing.wakeQueued() }
@@ -60,10 +60,10 @@ enum RunGroups {
 
 /// The place of a run in its group.
 ///
-/// A store of one machine answers at once, so that nothing changes between a look at the group and what the host does
-/// next. In a shared state a place is taken in the state, and this only tells why there was none.
+/// A store of one machine answers at once, so that nothing changes between a look at the group and the host's next
+/// action. In a shared state the place is taken in the database, and this only gives the reason if there was none.
 struct GroupPlace {
-  /// What becomes of a run that is to begin.
+  /// The decision on a run that is to begin.
   enum Admission {
     case begins
     case skipped(RunError)
@@ -74,7 +74,7 @@ struct GroupPlace {
   private let run: RunRecord
   /// The other open runs of the group, oldest first.
   let others: [RunRecord]
-  /// Those of them in its way: what has begun, and what this program has to begin earlier.
+  /// The runs in its way: the runs of the group that have begun, and older ones that this program has to begin first.
   private let ahead: [RunRecord]
   private let hasBegun: Bool
   private let isShared: Bool
@@ -129,7 +129,7 @@ struct GroupPlace {
     return .queued(reason: reason, cancelling: surplus.filter { $0.pendingCancel == nil })
   }
 
-  /// The runs in words that anyone may read who sees the recipe; `errand why` tells others of the rest.
+  /// Names the runs for readers who see only this recipe; `errand why` shows the rest to others.
   private func named(_ runs: [RunRecord], of group: RunGroup) -> String {
     let names = runs.prefix(3).map { other in
       (other.recipe == run.recipe ? "\(other.recipe) \(other.id)" : "one of another recipe")

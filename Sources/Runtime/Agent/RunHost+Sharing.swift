@@ -1,45 +1,45 @@
-// What the host does with a state that several programs share.
+// Connects the host to a state that several programs share.
 //
-// A run that this program has taken up is carried on as after a start. A run that waits, or that goes on only when a
-// person acts, is given up, so that it takes none of this program's places; but not while somebody follows it here. What
-// people ask of a run that another program holds is recorded in the state first, and that program acts on it then.
+// A run that this program has claimed is resumed as after a start. A run that waits, or that only a person can resume,
+// is released, so that it takes none of this program's places; but not while a client follows it here. A person's
+// request for a run that another program holds is recorded in the state first, and that program acts on it then.
 import Basics
 import RunState
 import Runs
 
 extension RunHost {
-  /// How often a run is taken up anew that is being given up elsewhere, and how long that is waited for.
+  /// How often to try to claim a run that another program is releasing, and the pause between tries.
   static let mostTakings = 25
   private static let untilTaking = TimeSpan.milliseconds(200)
 
-  /// Whether nothing more is begun here.
+  /// Whether no more runs are begun here.
   var isEnding: Bool { isStopping || failure != nil }
 
-  /// The runs of which there is anything to remember.
+  /// The runs with a lifecycle to remember.
   private var idsInOrder: [String] { lives.keys.sorted { $0.precedesByScalars($1) } }
 
   func heed(_ news: SharedNews) async {
     guard !isStopping else { return }
     switch news {
     case .claimed(let runs):
-      // These end when the runs have begun or were given up; nothing that they begin outlives the host's `stop`.
+      // These end when the runs have begun or were released; nothing that they begin outlives the host's `stop`.
       let suspects = runs.filter { $0.claims.last?.isSuspect == true }
       if !suspects.isEmpty { Task { await adopt(suspects: suspects) } }
       for run in runs where run.claims.last?.isSuspect != true { Task { await adopt(run) } }
     case .told(let id): await told(id)
-    case .deposed(let id): lose(id)
+    case .fenced(let id): lose(id)
     case .lost:
       keeper.tell(.shared(news))
-      if !ownsAll { stranded.formUnion(idsInOrder.filter(isWalked)) }
+      if !ownsAll { interrupted.formUnion(idsInOrder.filter(isWalked)) }
       for id in idsInOrder { lose(id) }
     case .back:
       keeper.tell(.shared(news))
       // These end when the runs have begun or others have them.
-      for id in stranded { Task { await takeBack(id) } }
-    case .vanished(let id, _):
+      for id in interrupted { Task { await takeBack(id) } }
+    case .missing(let id, _):
       keeper.tell(.shared(news))
       lose(id)
-    case .reaped, .tookOver, .cut, .barred: keeper.tell(.shared(news))
+    case .expired, .tookOver, .cut, .barred: keeper.tell(.shared(news))
     case .draining(let isDraining):
       self.isDraining = isDraining
       keeper.tell(.shared(news))
@@ -48,7 +48,7 @@ extension RunHost {
     }
   }
 
-  /// Goes on with a run that this program has taken up.
+  /// Resumes a run that this program has claimed.
   private func adopt(_ run: RunRecord) async {
     switch run.status {
     case .paused where run.pendingCancel == nil, .uncertain: await giveUp(run.id)
@@ -56,9 +56,9 @@ extension RunHost {
     }
   }
 
-  /// Goes on with runs that may have brought down the program that held them before.
+  /// Resumes runs that may have crashed the program that held them before.
   private func adopt(suspects: [RunRecord]) async {
-    // Without an answer they are carried on: the next crash is noted.
+    // If the notes can't be recorded, the runs are resumed all the same: the next crash is noted.
     try? await keeper.append(suspects.blame(at: time.now()))
     for run in suspects { await adopt(store.run(run.id) ?? run) }
   }
@@ -79,7 +79,7 @@ extension RunHost {
     }
   }
 
-  /// Does nothing more for a run that another program carries on, or may carry on.
+  /// Stops work on a run that another program holds, or may hold.
   private func lose(_ id: String) {
     guard let walk = lives[id]?.walk else { return release(id) }
     walk.engine.stop()
@@ -87,31 +87,31 @@ extension RunHost {
     Task { await walk.engine.force(after: .zero) }
   }
 
-  /// Takes up again what a command lost with its lease, because a command takes up nothing else.
+  /// Claims a run again that a command lost with its lease, because a command claims no other runs.
   func takeBack(_ id: String) async {
     for _ in 0..<RunHost.mostTakings {
       try? await time.sleep(for: RunHost.untilTaking)
       // The walk from before may still be ending.
       if isWalked(id) { continue }
-      guard stranded.contains(id) else { return }
-      // What a person has to decide on meanwhile is a person's.
-      guard let run = await store.openRun(id), !run.stands else { return _ = stranded.remove(id) }
-      // What others carry on is followed there; without a lease it is tried again with the next one.
+      guard interrupted.contains(id) else { return }
+      // A run that waits for a person by now stays so.
+      guard let run = await store.openRun(id), !run.isParked else { return _ = interrupted.remove(id) }
+      // A run that another program holds is followed there. Without a lease, the next one triggers another try.
       guard let isHere = try? await take(id) else { return }
-      stranded.remove(id)
+      interrupted.remove(id)
       if isHere { try? await carryOn(id) }
       return
     }
   }
 
-  /// Gives up a run that rests; one with followers here only if this program is draining.
+  /// Releases a run that is waiting or parked; one with followers here only if this program is draining.
   func giveUp(_ id: String) async {
     guard ownsAll, !isStopping, let sharing = store.sharing, store.run(id) != nil, !isWalked(id),
       isDraining || !followers.isFollowed(id)
     else { return }
     givingUp[id] = false
     let isReleased = await sharing.release(id)
-    // What came meanwhile was news for this program, which can do nothing for the run any more.
+    // Notify the next holder of news that came meanwhile, because this program can do nothing for the run any more.
     let hasNews = givingUp.removeValue(forKey: id) == true
     if isReleased {
       if hasNews { await sharing.passOn(id) }
@@ -121,9 +121,9 @@ extension RunHost {
     }
   }
 
-  /// Takes an open run up, so that it is carried on here; false if it goes on without that.
+  /// Claims an open run, so that it can be resumed here; false if another program resumes it, now or later.
   ///
-  /// Of a run that another program is just giving up it waits for that.
+  /// If another program is just releasing the run, this waits for that.
   func take(_ id: String) async throws(RunRefusedError) -> Bool {
     guard let sharing = store.sharing else { return true }
     var name = ""
@@ -139,12 +139,12 @@ extension RunHost {
         guard let run = await store.openRun(id), run.status == .paused || run.status == .uncertain else { return false }
         name = holder
         try? await time.sleep(for: RunHost.untilTaking)
-      case .nobody(let lacking):
+      case .nobody(let missing):
         let run = await store.openRun(id)
-        if run?.pendingCancel != nil { throw RunRefusedError.cannotFinish(lacking, run: id) }
-        guard run?.status == .paused else { throw RunRefusedError.lacks(lacking, run: id) }
-        // Whoever has what it needs takes it up.
-        let reason = "waits for a worker with \(lacking.map(RunNeed.inWords).joined(separator: ", "))"
+        if run?.pendingCancel != nil { throw RunRefusedError.cannotFinish(missing, run: id) }
+        guard run?.status == .paused else { throw RunRefusedError.lacks(missing, run: id) }
+        // The next worker that has what it needs claims it.
+        let reason = "waits for a worker with \(missing.map(RunNeed.inWords).joined(separator: ", "))"
         do throws(StateError) { try await keeper.hold(id, as: .queued, reason) } catch {
           throw RunRefusedError(error)
         }
@@ -156,8 +156,9 @@ extension RunHost {
 }
 
 extension RunHost {
-  /// Ends a run whose cancellation is in the state and was asked for before, and that no program can carry on, without its
-  /// 'finally' steps.
+  /// Ends a run that was asked to cancel and that no program can resume, without its 'finally' steps.
+  ///
+  /// The cancellation has been in the state since an earlier request.
   func endAbandoned(_ id: String) async throws(StateError) {
     guard let sharing = store.sharing, let run = await store.openRun(id), run.uncertainSteps.isEmpty,
       let place = try await sharing.place(of: id), place.worker == nil, !place.hasWorker
@@ -171,11 +172,11 @@ extension RunHost {
     guard case .here = try await sharing.take(id, anyway: true), let run = store.run(id) else { return }
     try? await keeper.append(
       run.givenUp(at: time.now(), because: "because no machine that works now has all that they need"))
-    // What can't be ended now is not held by a program that does nothing for it.
+    // If the run can't be ended now, this program releases it, because it does nothing for it.
     if store.run(id) != nil { await sharing.abandon(id) }
   }
 
-  /// Leaves a run to others once nothing of it is in flight here, because this program ends.
+  /// Leaves a run to others once it has nothing in flight here, because this program ends.
   func leaveBehind(_ id: String, _ walk: RunWalk?, to sharing: any StateSharing) async {
     await walk?.task.value
     if let run = store.run(id) { followers.send(.left(run), to: id) }
@@ -193,7 +194,7 @@ extension RunRefusedError {
     return error
   }
 
-  /// This program can't carry a run on.
+  /// The refusal of a run whose needs this program doesn't meet.
   static func lacks(_ needs: [String], run: String) -> RunRefusedError {
     RunRefusedError(
       "the run \(run) needs \(needs.map(RunNeed.inWords).joined(separator: ", ")), which this machine lacks; ask one that "

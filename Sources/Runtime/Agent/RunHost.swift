@@ -2,16 +2,16 @@ package import Basics
 package import RunState
 import Runs
 
-/// The runs that this program carries on.
+/// The runs that this program works on.
 ///
-/// It is the agent's heart: commands in the same process and clients behind the socket are served alike. It carries on
-/// what it is handed and nothing else, until `recover` hands it all there is.
+/// This is the centre of the agent: it serves commands in the same process and clients behind the socket alike. It
+/// works only on the runs that it is given, until `recover` gives it all open runs.
 ///
-/// A waiting run is only an entry in the alarm clock. It is walked again when that rings, when an event comes that it
-/// waits for, or when a person decides; the walk sees what has changed. The run's lifecycle decides what follows, and
-/// the host does it. A store of one machine answers such a decision without suspending the host.
+/// A waiting run is only an entry in the alarm clock. It is walked again when its alarm rings, when an event comes that
+/// it waits for, or when a person decides; the walk sees the changes. The run's lifecycle decides on the next action,
+/// and the host carries it out. A store of one machine answers such a decision without suspending the host.
 ///
-/// Of a state that several programs share it carries on what this program holds (`RunHost+Sharing`).
+/// In a state that several programs share, it works on the runs that this program holds (`RunHost+Sharing`).
 package actor RunHost {
   nonisolated let store: any StateStore
   nonisolated let time: any TimeSource
@@ -24,21 +24,21 @@ package actor RunHost {
   let followers = RunFollowers()
   private let walker: RunWalker
   let prepare: @Sendable (RunRecord) async throws(RunRefusedError) -> PreparedRun
-  /// What this program does with each run of which there is anything to remember.
+  /// The lifecycle here of each run with anything to remember.
   private(set) var lives: [String: RunLifecycle<RunWalk>] = [:]
   /// How many beginnings of runs have been decided on, which numbers them.
   private var beginnings = 0
   /// The runs that this program created to tell of failures, and has to finish before it ends.
   private(set) var failureRuns: [String] = []
-  /// Whether every open run is this program's to carry on.
+  /// Whether this program works on every open run.
   private(set) var ownsAll = false
-  /// What a command was asked to do, and lost with its lease.
-  var stranded: Set<String> = []
-  /// Whether this program takes nothing more up, as a person asked.
+  /// The runs that a command was asked for, and lost with its lease.
+  var interrupted: Set<String> = []
+  /// Whether this program claims no more runs, as a person asked.
   var isDraining = false
-  /// The runs that are being given up, and whether something came for one meanwhile.
+  /// The runs that are being released, and whether news came for one meanwhile.
   var givingUp: [String: Bool] = [:]
-  /// Has the host heed what it learns of a shared state; ends with the store.
+  /// Handles news of a shared state; ends with the store.
   private var heeding: Task<Void, Never>?
   private(set) var isStopping = false
   /// Whether it stopped because another process asked for the folder.
@@ -53,7 +53,7 @@ package actor RunHost {
   }
 
   /// - Parameters:
-  ///   - activity: Counts what the host is at, for a clock that stands still until a test moves it.
+  ///   - activity: Counts the host's tasks in progress, for a clock that a test moves.
   ///   - walkers: Where runs are walked; nil for the threads of Swift's concurrency.
   ///   - base: The URL of the agent's pages.
   package init(
@@ -86,7 +86,7 @@ package actor RunHost {
   /// Whether a step of some run is under way.
   package var isWalking: Bool { lives.values.contains { $0.walk != nil } }
 
-  /// Whether a run is this program's to carry on; a command that only asks something is not to begin what it then leaves.
+  /// Whether this program works on a run; a command that only asks a question must not begin a run that it then leaves.
   func isOwn(_ id: String) -> Bool {
     ownsAll ? store.sharing == nil || store.run(id) != nil : lives[id]?.isHosted == true
   }
@@ -110,21 +110,21 @@ package actor RunHost {
     }
   }
 
-  // MARK: Carrying on
+  // MARK: Resuming
 
   /// Sets the URL of the agent's pages, which runs created from now on are recorded with.
   package nonisolated func setBase(_ base: String?) { keeper.setBase(base) }
 
   /// Accepts a run; it is on disk when this returns.
   package func create(_ run: RunCreated) async throws(StateError) {
-    // It is held here, so that this program carries it on.
+    // The run is to be held here, so that this program works on it.
     try await share(takingUp: false)
     try await keeper.append([keeper.creation(of: run)])
   }
 
-  /// Takes over every open run, and gives those that only a person has go on.
+  /// Takes over every open run; returns the runs that only a person can resume.
   ///
-  /// - Parameter folder: Where an agent that brought itself down left its mark, which is taken away.
+  /// - Parameter folder: The folder where an agent that crashed left its mark, which is removed.
   package func recover(in folder: String? = nil) async -> [RunRecord] {
     ownsAll = true
     if let sharing = store.sharing {
@@ -137,7 +137,7 @@ package actor RunHost {
       } catch {
         keeper.fail(error)
       }
-      // From now on, programs that can run what is due take it up.
+      // From now on, programs claim the due runs whose needs they meet.
       return []
     }
     let left = await RunRecovery.recover(in: folder, by: self)
@@ -145,10 +145,10 @@ package actor RunHost {
     return left
   }
 
-  /// Has the clock ring when the oldest event is to be forgotten.
+  /// Sets an alarm for the instant when the oldest event is to be deleted.
   func planForgetting() async { await inbox.planForgetting(for: self) }
 
-  /// Has what is created from now on be held here, and heeds what comes of it.
+  /// Joins a shared state, so that created runs are held here, and handles its news.
   func share(takingUp: Bool) async throws(StateError) {
     guard let sharing = store.sharing else { return }
     heeding =
@@ -156,23 +156,24 @@ package actor RunHost {
     try await sharing.join(takingUp: takingUp)
   }
 
-  /// Carries on the runs that were paused because they lacked something, as far as that is there now.
+  /// Resumes the runs that were paused for a missing dependency which is there now.
   package func carryOnLacking() async {
     guard ownsAll, store.sharing == nil else { return }
-    for run in await store.openRuns(OpenRunQuery(statuses: [.paused])) where store.run(run.id)?.isLacking == true {
+    for run in await store.openRuns(OpenRunQuery(statuses: [.paused]))
+    where store.run(run.id)?.hasMissingDependency == true {
       try? await carryOn(run.id, isAsked: true)
     }
   }
 
-  /// Carries an open run on, unless it is being carried on already, has to queue, or is paused.
+  /// Resumes an open run, unless it is being walked already, has to queue, or is paused.
   package func carryOn(_ id: String) async throws(RunRefusedError) { try await carryOn(id, isAsked: false) }
 
-  /// Carries an open run on because a person asks for it, also if it is paused or about to be.
+  /// Resumes an open run because a person asks for it, even if it is paused or about to be.
   package func resume(_ id: String) async throws(RunRefusedError) {
     for _ in 0..<RunHost.mostTakings {
       guard try await take(id) else { return }
       try await carryOn(id, isAsked: true)
-      // It may have been given up at this moment.
+      // It may have been released at this moment.
       if store.run(id) != nil { return }
       if await store.openRun(id) == nil { return }
     }
@@ -187,7 +188,7 @@ package actor RunHost {
     let beginning = beginnings
     let effect = change(id) { $0.goOn(run, isOverPause: isOverPause, isAsked: isAsked, as: beginning) }
     guard case .walk = effect else { return await attempt(effect, for: id) }
-    // Until this has ended, nobody else decides on the run or begins a walk of it.
+    // Until this has ended, no other caller decides on the run or begins a walk of it.
     let outcome: Result<Void, RunRefusedError>
     do throws(RunRefusedError) {
       outcome = .success(try await begin(run, isOverPause: isOverPause, as: beginning))
@@ -202,9 +203,9 @@ package actor RunHost {
     guard await RunGroups.isAdmitted(run, by: self) else { return await stand(id) }
     let prepared: PreparedRun
     do throws(RunRefusedError) { prepared = try await prepare(run) } catch {
-      // A pause that came meanwhile is what the state says, and who resumes the run learns why it can't go on.
+      // If it was paused meanwhile, the state keeps that reason, and the caller who resumes the run gets the error.
       guard lives[id]?.beginning == beginning else { throw error }
-      if await leave(run, lacking: error) { throw error }
+      if await leave(run, after: error) { throw error }
       await keeper.hold(run, because: error)
       await stand(id)
       throw error
@@ -227,32 +228,32 @@ package actor RunHost {
   }
 
   /// Leaves a run to a program that has the secret which is missing here; false if that can't be.
-  private func leave(_ run: RunRecord, lacking error: RunRefusedError) async -> Bool {
-    guard let sharing = store.sharing, let placed = run.placed(lacking: error.missing, at: time.now()),
+  private func leave(_ run: RunRecord, after error: RunRefusedError) async -> Bool {
+    guard let sharing = store.sharing, let placed = run.placed(missing: error.missing, at: time.now()),
       (try? await keeper.append([placed])) != nil
     else { return false }
     await leave(run.id, to: sharing)
     return true
   }
 
-  /// Gives up a run that can't be carried on here now, for others to do so.
+  /// Releases a run that can't be resumed here now, for others to claim.
   private func leave(_ id: String, to sharing: any StateSharing) async {
     await sharing.abandon(id)
-    // If it is held no longer, what it was walked for is still to be done.
+    // If it was released, its news is for the next holder.
     await sharing.passOn(id)
     release(id)
     if ownsAll || isEnding { return }
-    stranded.insert(id)
+    interrupted.insert(id)
     // Ends when the run has begun, or others have it; without a lease it is tried again with the next one.
     Task { await takeBack(id) }
   }
 
-  /// Does what follows for a run that, if it cannot go on, is paused by that and reported.
+  /// Carries out the effect of an event; if the run can't be resumed, it is paused and reported.
   func attempt(_ effect: RunLifecycle<RunWalk>.Effect?, for id: String) async {
     _ = try? await carryOut(effect, for: id)
   }
 
-  /// Does what follows from what happened to a run.
+  /// Carries out the effect of an event of a run.
   private func carryOut(_ effect: RunLifecycle<RunWalk>.Effect?, for id: String) async throws(RunRefusedError) {
     switch effect {
     case nil, .walk: break
@@ -281,9 +282,9 @@ package actor RunHost {
     }
   }
 
-  /// A walk of a run is over: the run has ended, waits, stands, or the program ends.
+  /// A walk of a run is over: the run has ended, waits or is parked, or the program ends.
   ///
-  /// - Parameter failureRun: The run that was created with its last event, to tell of its failure.
+  /// - Parameter failureRun: The run that was created with its last event, to report its failure.
   private func halted(_ id: String, _ result: Result<RunRecord, StateError>, failureRun: String?) async {
     if let failureRun {
       if !ownsAll { failureRuns.append(failureRun) }
@@ -296,7 +297,7 @@ package actor RunHost {
     case .failure(let error):
       change(id) { $0.walkFailed() }
       if let sharing = store.sharing, !keeper.isFailure(error) || store.run(id) == nil {
-        // Another program carries it on, or will; what the state refuses would be refused again.
+        // Another program resumes it, now or later; but an event that the state refuses would be refused again.
         if error.kind == .invalid { try? await keeper.hold(id, as: .paused, error.message) }
         await leave(id, to: sharing)
       } else if keeper.isFailure(error) {
@@ -308,11 +309,11 @@ package actor RunHost {
     }
   }
 
-  /// Pauses a run of which the state has refused an event, unless it is over; other runs aren't concerned.
+  /// Pauses a run after the state has refused an event of it, unless it is over; other runs aren't affected.
   private func refuse(_ id: String, because error: StateError) async {
     keeper.tell(.refused(id, reason: error.message))
     guard store.run(id) != nil else { return release(id) }
-    // What was in flight is known from the state when a person has the run go on, as after a crash.
+    // When a person resumes the run, the state shows its attempts in flight, as after a crash.
     try? await keeper.hold(id, as: .paused, error.message)
     await stand(id)
   }
@@ -326,7 +327,7 @@ package actor RunHost {
         return await giveUp(id)
       }
       followers.send(.waits(run), to: id)
-      keeper.tell(.stands(run))
+      keeper.tell(.parked(run))
       await giveUp(id)
     } else if let ended = try? await store.finishedRun(id) {
       leave(ended)
@@ -336,7 +337,7 @@ package actor RunHost {
   }
 
   private func leave(_ run: RunRecord) {
-    if run.status.isEnded { keeper.tell(.ended(run)) } else if !isStopping { keeper.tell(.stands(run)) }
+    if run.status.isEnded { keeper.tell(.ended(run)) } else if !isStopping { keeper.tell(.parked(run)) }
     followers.send(.left(run), to: run.id)
     release(run.id)
   }
@@ -348,17 +349,17 @@ package actor RunHost {
     followers.finish(id)
   }
 
-  /// What happens to a run from now on; ends at once for a run that this program does not carry on.
+  /// The updates of a run from now on; they end at once if this program doesn't work on the run.
   package func follow(_ id: String) -> RunUpdates {
     guard let life = lives[id], life.isHosted, !isStopping else { return .none }
     return followers.updates(of: id, first: life.walk == nil ? store.run(id).map { .waits($0) } : nil)
   }
 
-  /// Follows a run from before its first step, and gives its record when it is carried on no longer.
+  /// Follows a run from before its first step, and returns its record when this program's work on it ends.
   ///
   /// - Parameters:
-  ///   - isAsked: Whether a person wants it to go on, also if it is paused.
-  ///   - report: Told everything at once; must not wait.
+  ///   - isAsked: Whether a person asked to resume it, even if it is paused.
+  ///   - report: Called at once with every update; must not wait.
   package func run(
     _ id: String, isAsked: Bool = false, report: @escaping @Sendable (RunUpdate) -> Void
   ) async throws(RunRefusedError) -> RunRecord? {
@@ -394,7 +395,7 @@ package actor RunHost {
   /// Asks a run to end; true if it is open here.
   ///
   /// - Parameters:
-  ///   - isHard: What is in flight gets no time to finish.
+  ///   - isHard: Whether attempts in flight get no time to finish.
   ///   - person: Who asks, if a person does.
   ///   - key: The digest of the key of the request.
   package func cancel(
@@ -423,13 +424,13 @@ package actor RunHost {
     await attempt(effect, for: run.id)
   }
 
-  /// Has a run begin nothing more until it is resumed; the pause is on disk when this returns.
+  /// Pauses a run: it starts no more steps until it is resumed; the pause is on disk when this returns.
   package func pause(_ id: String, reason: String) async throws(RunRefusedError) {
     guard let run = await store.openRun(id) else { throw RunRefusedError("there is no open run \(id)") }
     guard run.pendingCancel == nil else { throw RunRefusedError("the run \(id) is being cancelled") }
     change(id) { $0.resume(false) }
-    // One that would go on by itself doesn't any more.
-    if run.status == .paused, !run.isLacking, !isWalked(id) { return }
+    // A run that would resume by itself no longer does.
+    if run.status == .paused, !run.hasMissingDependency, !isWalked(id) { return }
     guard run.status != .uncertain else {
       throw RunRefusedError(
         "the run \(id) is uncertain and waits for a person already; tell what happened with errand runs resolve")
@@ -440,11 +441,11 @@ package actor RunHost {
       await attempt(change(id) { $0.pauseFailed() }, for: id)
       throw RunRefusedError(error.message)
     }
-    // Who holds it elsewhere sees it.
+    // A program that holds it elsewhere sees the pause in the state.
     if isHeld { try await carryOut(change(id) { $0.pauseKept(store.run(id), isStopping: isStopping) }, for: id) }
   }
 
-  /// Has a walk of a run come to a halt that another program has paused.
+  /// Halts the walk of a run that another program has paused.
   func halt(_ run: RunRecord) async {
     await attempt(change(run.id) { $0.pause(run.reason ?? "") }, for: run.id)
     await attempt(change(run.id) { $0.pauseKept(store.run(run.id), isStopping: isStopping) }, for: run.id)

@@ -54,7 +54,7 @@ final class RunKeeper: Sendable {
     if !run.needs.isEmpty {
       var values = [run.inputs] + run.overrides.values
       if case .inline(let texts) = run.texts { values.append(texts) }
-      // What can't be kept is refused with the event.
+      // A value that can't be stored is refused with the event.
       let names = (try? store.secrets.referred(in: .list(values))) ?? []
       run.needs = Set(run.needs + names.map(RunNeed.secret)).sorted { $0.precedesByScalars($1) }
     }
@@ -64,7 +64,7 @@ final class RunKeeper: Sendable {
   /// Whether the state takes nothing more; a shared one may be away for a while.
   func isFailure(_ error: StateError) -> Bool {
     switch error.kind {
-    case .invalid, .deposed: false
+    case .invalid, .fenced: false
     // In a shared state it is one run's log that is damaged.
     case .unavailable, .damaged: store.sharing == nil
     case .newer, .secret, .fatal, .closed: true
@@ -78,14 +78,16 @@ final class RunKeeper: Sendable {
     }
   }
 
-  // MARK: What the host decides
+  // MARK: Decisions of the host
 
   /// Keeps that an open run is paused or queued.
   ///
-  /// - Parameter isLacking: Whether a paused run goes on by itself once it can.
-  func hold(_ id: String, as status: RunStatus, _ reason: String, isLacking: Bool = false) async throws(StateError) {
+  /// - Parameter hasMissingDependency: Whether a paused run is resumed automatically once it can be.
+  func hold(_ id: String, as status: RunStatus, _ reason: String, hasMissingDependency: Bool = false)
+    async throws(StateError)
+  {
     var change = RunStatusChanged(run: id, at: time.now(), status: status, reason: reason)
-    change.isLacking = isLacking
+    change.hasMissingDependency = hasMissingDependency
     try await append([.runStatusChanged(change)])
   }
 
@@ -94,18 +96,18 @@ final class RunKeeper: Sendable {
     try? await append([.runEnded(RunEnded(run: run.id, at: time.now(), status: status, error: error))])
   }
 
-  /// Keeps why a run cannot be carried on, so that a person is told later why it is suspended.
+  /// Records why a run can't be resumed, to show people why it is suspended.
   func hold(_ run: RunRecord, because reason: RunRefusedError) async {
     if run.pendingCancel != nil, run.uncertainSteps.isEmpty || run.doubts != nil {
       // It could never be ended otherwise.
       try? await append(run.givenUp(at: time.now(), because: "which cannot run: \(reason.message)"))
     } else if !run.uncertainSteps.isEmpty {
-      // What a person has to say counts more than why it can't go on.
+      // A question to a person matters more than the reason why the run can't be resumed.
       if run.status != .uncertain { try? await append([run.uncertainty(at: time.now())]) }
     } else {
       let message = run.doubts.map { "\($0), for the program ended meanwhile; and \(reason.message)" } ?? reason.message
       if run.status != .paused || run.reason != message {
-        try? await hold(run.id, as: .paused, message, isLacking: true)
+        try? await hold(run.id, as: .paused, message, hasMissingDependency: true)
       }
     }
   }

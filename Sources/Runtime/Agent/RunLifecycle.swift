@@ -1,39 +1,40 @@
-// What this program does with one run.
+// Decides on this program's actions for one run.
 //
-// The state holds what is known of a run (`RunRecord`). Beside that, a run is walked or not, and people and events come
-// while it is being walked, prepared or kept. The lifecycle decides what follows from each: it is told what happened,
-// and answers with what the host has to do next. It waits for nothing and does no I/O.
+// The state holds the record of a run (`RunRecord`). Besides, a run is walked or not, and requests of people and events
+// come while it is being walked, prepared or recorded. The lifecycle decides on the effect of each: a caller reports an
+// event, and the answer is the host's next action. It waits for nothing and does no I/O.
 //
 //     away          no walk is under way; the state alone holds the run
-//     beginning     it is being decided whether a walk begins, and what is decided is not in the state yet
-//     walked        an engine carries the run on
+//     beginning     a caller decides whether a walk begins, and the decision is not in the state yet
+//     walked        an engine walks the run
 //     pausing       the run is to be paused, and its walk is coming to a halt
 //     keepingPause  no walk is under way, and none may begin before the pause is in the state
 //
-// One caller at a time decides on a beginning: whether the run has a place in its group, whether it can be prepared. If
-// two did, one could record that the run is skipped while the other begins a walk of it. A caller that comes meanwhile
-// leaves it at that, and has the run decided on once more unless a walk begins.
+// One caller at a time decides on a beginning: whether the run has a place in its group, and whether it can be
+// prepared. If two did, one could record that the run is skipped while the other begins a walk of it. A caller that
+// comes meanwhile doesn't decide; the decision is made once more for it, unless a walk begins.
 //
-// Beside a resolution no walk begins either, because a walk knows only what was in the state when it began. Something
-// that comes for a run which a walk cannot see any more, or that cannot be walked yet, is news: the run is walked once
-// more as soon as it can be. A person who resumes a run that is being paused has it go on once the pause is over, and so
-// does one who cancels it.
+// No walk begins during a resolution either, because a walk knows only the state from before it began. If something
+// comes for a run that its walk can't see any more, or that can't be walked yet, the run has news: it is walked once
+// more as soon as possible. If a person resumes or cancels a run that is being paused, it resumes once the pause is
+// over.
 package import RunState
 
-/// The life of one run in this program; `Walk` is what carries it on.
+/// The life of one run in this program; `Walk` is the run's current walk.
 package struct RunLifecycle<Walk> {
   /// A pause that is not over yet.
   package struct Pause: Equatable {
     var reason: String
-    /// How many are keeping it: each caller that asked for it, and the host where a walk has written over it.
+    /// The number of callers that are recording it: each caller that asked for it, and the host if a walk has
+    /// overwritten it.
     var keepers = 1
-    /// Whether a person wants the run to go on after all.
+    /// Whether a person has resumed the run meanwhile.
     var isResumed = false
   }
 
   /// A decision on whether a walk begins, which is not in the state yet.
   package struct Beginning: Equatable {
-    /// What tells it from an earlier one, which a pause has overtaken.
+    /// Distinguishes it from an earlier one, which a pause has interrupted.
     let number: Int
     /// Whether a person has asked for the run meanwhile.
     var isAsked = false
@@ -47,42 +48,42 @@ package struct RunLifecycle<Walk> {
     case keepingPause(Pause)
   }
 
-  /// What the host does next.
+  /// The host's next action.
   package enum Effect {
     /// Find a place for the run and prepare it, ask with `stillGoesOn` whether it may be walked, and begin; then say
     /// `beginningEnded`.
     case walk
-    /// Carry the run on, as if that had been asked for anew.
+    /// Resume the run, as for a new request.
     case carryOn(isAsked: Bool)
-    /// Have the walk look at what changed; `missed` if it does not.
+    /// Make the walk look at changes; report `missed` if it does not.
     case poke(Walk)
-    /// Have the walk begin nothing but `finally`; `missed` if it does not.
+    /// Make the walk start nothing but `finally`; report `missed` if it does not.
     case end(Walk)
-    /// Have the walk come to a halt.
+    /// Make the walk halt.
     case halt(Walk)
-    /// Keep the pause, then say `pauseKept`.
+    /// Record the pause, then report `pauseKept`.
     case keepPause(reason: String)
-    /// Keep what is uncertain of the run, then say `settled`.
+    /// Record the uncertain steps of the run, then report `settled`.
     case settle
     /// Set the alarm, and report that the run waits.
     case suspend
     /// Report the state of the run, and forget the run unless it is queued.
     case stand
-    /// Report the end of the run, and let its group go on.
+    /// Report the end of the run, and let the next run of its group begin.
     case leave(RunRecord)
   }
 
   package private(set) var phase = Phase.away
-  /// Whether this program has to carry the run on until it ends or only a person can have it go on.
+  /// Whether this program has to work on the run until it ends or only a person can resume it.
   private(set) var isHosted = false
   /// Whether something came for the run that no walk has seen.
   package private(set) var hasNews = false
-  /// What keeps the last of the resolutions of the run that are on their way to the state.
+  /// Records the last of the resolutions of the run that are not in the state yet.
   private(set) var resolution: Task<Result<Void, RunRefusedError>, Never>?
   private var resolutionCount = 0
-  /// The steps for which a decision is being kept.
+  /// The steps whose decisions are being recorded.
   var deciding: Set<StepPath> = []
-  /// What ends the walk by force when the grace of a cancellation is over.
+  /// The tasks that end the walk by force when the grace of a cancellation is over.
   var forcing: [Task<Void, Never>] = []
 
   package init() {}
@@ -103,12 +104,12 @@ package struct RunLifecycle<Walk> {
     return !isHosted && resolution == nil && deciding.isEmpty
   }
 
-  // MARK: Going on
+  // MARK: Resuming
 
-  /// This program waits for what the run waits for.
+  /// This program waits for the run's next event or instant.
   mutating func host() { isHosted = true }
 
-  /// A person wants a run that is being paused to go on after that, or no longer wants it.
+  /// A person resumes a run that is being paused, or revokes that.
   package mutating func resume(_ isResumed: Bool = true) {
     switch phase {
     case .pausing(let walk, var pause):
@@ -126,7 +127,7 @@ package struct RunLifecycle<Walk> {
   /// - Parameters:
   ///   - isOverPause: Whether a person asked for it when the run was paused.
   ///   - isAsked: Whether a person asked for it.
-  ///   - number: What tells this beginning from every other.
+  ///   - number: Distinguishes this beginning from every other.
   package mutating func goOn(
     _ run: RunRecord, isOverPause: Bool, isAsked: Bool = false, as number: Int = 0
   ) -> Effect? {
@@ -165,7 +166,7 @@ package struct RunLifecycle<Walk> {
   package mutating func beginningEnded(_ number: Int = 0, isStopping: Bool) -> Effect? {
     guard case .beginning(let beginning) = phase, beginning.number == number else { return nil }
     phase = .away
-    // What is kept back by a resolution goes on after it.
+    // A run that a resolution holds back resumes after the resolution.
     guard hasNews, resolution == nil, !isStopping else { return nil }
     hasNews = false
     return .carryOn(isAsked: beginning.isAsked)
@@ -180,7 +181,7 @@ package struct RunLifecycle<Walk> {
   /// Something that the run may wait for is in the state.
   package func changed(_ run: RunRecord) -> Effect? {
     if let walk { return .poke(walk) }
-    // What only a person has go on sees it then.
+    // If only a person can resume the run, it sees the change then.
     return run.status == .paused || run.status == .uncertain ? nil : .carryOn(isAsked: false)
   }
 
@@ -206,11 +207,12 @@ package struct RunLifecycle<Walk> {
       return run.status.isEnded ? .leave(run) : .settle
     }
     phase = .keepingPause(pause)
-    // Who asked for it says when it is in the state; nothing may begin before that, or the pause would stop it.
+    // The callers that pause the run report when the pause is in the state; until then no walk may begin, or the pause
+    // would stop it.
     return pause.keepers > 0 ? nil : pauseIsOver(pause, kept ?? run, isStopping: isStopping)
   }
 
-  /// What was to end the walk by force goes with it.
+  /// The tasks that would end the walk by force are removed with it.
   mutating func takeForcing() -> [Task<Void, Never>] {
     defer { forcing = [] }
     return forcing
@@ -314,9 +316,9 @@ package struct RunLifecycle<Walk> {
     if resolutionCount == 0 { resolution = nil }
   }
 
-  /// Who asked for the resolution has been answered.
+  /// The caller that asked for the resolution has its answer.
   mutating func resolved() -> Effect? {
-    // While something else holds the run, the news is for what comes after it.
+    // While the run is held by another event, the news is handled after that.
     guard hasNews, resolution == nil, case .away = phase else { return nil }
     hasNews = false
     return .carryOn(isAsked: false)

@@ -3,18 +3,18 @@ package import Recipes
 package import RunState
 package import Runs
 
-/// What a run needs to be carried on: its recipe, checked again, and its services.
+/// Everything that a run needs to be walked: its recipe, checked again, and its services.
 package struct PreparedRun: Sendable {
   package var recipe: Recipe
   package var secrets: Secrets
   package var services: Services
   /// The folder that relative paths start from.
   package var folder: String
-  /// What a program has to offer to carry a run of it on, among several that share the state.
+  /// The offers that a worker must have to claim a run of it, if programs share the state.
   package var needs: [String] = []
-  /// What `now` is of its steps, if it is played again.
+  /// The value of `now` for each of its steps, in a replay.
   package var instants: (@Sendable (StepPath) -> Timestamp?)?
-  /// Told what `now` is of each step, for a recording.
+  /// Called with the value of `now` for each step, for a recording.
   package var notingInstants: (@Sendable (StepPath, Timestamp) -> Void)?
   /// Makes the run that tells of this one when it fails, given its last event; nil if there is nothing to tell.
   package var failureRun:
@@ -28,9 +28,9 @@ package struct PreparedRun: Sendable {
   }
 }
 
-/// Why a run cannot be carried on by this program.
+/// The reason why this program can't resume a run.
 package struct RunRefusedError: Error, Sendable {
-  /// What is wrong and what to do, as a sentence.
+  /// The fault and the fix, as a sentence.
   package var message: String
   /// The name of the secret that is missing, if that is all.
   package var missing: String?
@@ -50,35 +50,35 @@ package struct RunRefusedError: Error, Sendable {
   }
 }
 
-/// What the followers of a run are told.
+/// An update for the followers of a run.
 package enum RunUpdate: Sendable {
   case progress(Progress)
-  /// Only the state holds the run until an instant, an event or a person; then it goes on without being asked.
+  /// The run waits for an instant, an event or a person, held by the state alone; then it resumes without being asked.
   indirect case waits(RunRecord)
   /// The last update: the run has ended, is suspended until a person acts, or the program ends.
   indirect case left(RunRecord)
 }
 
-/// What the observers of all runs are told.
+/// News for the observers of all runs.
 package indirect enum RunNews: Sendable {
   case began(RunRecord)
   case waits(RunRecord)
   /// It is paused, uncertain, or queued behind others of its group.
-  case stands(RunRecord)
+  case parked(RunRecord)
   case ended(RunRecord)
   /// An event came that no waiting run took.
   case event(String)
   /// A run failed, and the run that tells of it can't be made.
-  case untold(RunRecord, reason: String)
+  case unreported(RunRecord, reason: String)
   /// The state has refused an event of a run, which is paused by that if it is open.
   case refused(String, reason: String)
-  /// What became of the programs that share the state.
+  /// News of the programs that share the state.
   case shared(SharedNews)
   /// The state takes nothing more; the program has to end.
   case failed(StateError)
 }
 
-/// What the alarm clock of a host rings for.
+/// The purpose of an alarm in a host's clock.
 enum RunAlarm: Hashable, Sendable {
   case run(String)
   /// The oldest event is to be forgotten.

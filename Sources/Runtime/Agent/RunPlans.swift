@@ -51,8 +51,8 @@ package struct PlanRecord: Record {
 
 /// The latest plans of an agent, by their digests, and how many are being made.
 ///
-/// They are in memory alone: a plan that is an hour old says little about what a run would do now.
-package final class PlanBook: Sendable {
+/// They are kept in memory only: a plan that is an hour old says little about a run now.
+package final class PlanCache: Sendable {
   struct Kept: Sendable {
     var plan: PlanRecord
     /// The inputs as a run records them.
@@ -69,10 +69,10 @@ package final class PlanBook: Sendable {
 
   static let mostPlans = 100
   static let mostBytes = 8 << 20
-  /// Of one plan.
+  /// The most bytes of one plan.
   static let largest = 4 << 20
   static let longestKept = TimeSpan.seconds(3600)
-  /// How old a plan may be to be compared as of the instant at which it was made, and not as of now.
+  /// The age up to which a plan is compared as of its own instant, not as of now.
   static let longestConsidered = TimeSpan.seconds(600)
   /// How many are made at once.
   static let mostMade = 4
@@ -83,13 +83,13 @@ package final class PlanBook: Sendable {
     content.withLock { content in
       content.plans.removeAll { $0.plan.digest == plan.digest }
       content.plans.append(Kept(plan: plan, inputs: inputs))
-      PlanBook.tidy(&content, at: plan.madeAt)
+      PlanCache.tidy(&content, at: plan.madeAt)
     }
   }
 
   func plan(_ digest: String, at now: Timestamp) -> Kept? {
     content.withLock { content in
-      PlanBook.tidy(&content, at: now)
+      PlanCache.tidy(&content, at: now)
       return content.plans.first { $0.plan.digest.hasSameScalars(as: digest) }
     }
   }
@@ -105,7 +105,7 @@ package final class PlanBook: Sendable {
   /// Takes a place among the plans that are being made; false if there is none.
   func begin() -> Bool {
     content.withLock { content in
-      guard content.making < PlanBook.mostMade else { return false }
+      guard content.making < PlanCache.mostMade else { return false }
       content.making += 1
       return true
     }
@@ -139,7 +139,7 @@ extension RunService {
   }
 
   /// A plan that is kept.
-  func planned(_ digest: String, of recipe: String? = nil) throws(RequestRefusedError) -> PlanBook.Kept {
+  func planned(_ digest: String, of recipe: String? = nil) throws(RequestRefusedError) -> PlanCache.Kept {
     let kept = plans.plan(digest, at: time.now())
     if let kept, recipe.map({ $0.hasSameScalars(as: kept.plan.recipe) }) ?? true { return kept }
     throw RequestRefusedError(
@@ -153,7 +153,8 @@ extension RunService {
     guard plans.begin() else {
       throw RequestRefusedError(
         .busy,
-        "the agent is making \(PlanBook.mostMade) plans already, and makes no more at once; try again in a few seconds")
+        "the agent is making \(PlanCache.mostMade) plans already, and makes no more at once; try again in a few seconds"
+      )
     }
     defer { plans.end() }
     await store.secrets.learn(named: secrets)
@@ -162,22 +163,22 @@ extension RunService {
         do throws(RequestRefusedError) { return .success(try await planner(run)) } catch { return .failure(error) }
       }
       group.addTask {
-        try? await time.sleep(for: PlanBook.longestMade)
+        try? await time.sleep(for: PlanCache.longestMade)
         return nil
       }
       let first = await group.next()
-      // What is being read is given up, also when the caller has left.
+      // Reads in progress are cancelled, also when the caller has left.
       group.cancelAll()
       return first ?? nil
     }
     guard let result, !Task.isCancelled else {
       throw RequestRefusedError(
         .timeout,
-        "the plan took longer than \(PlanBook.longestMade.spelled), and was given up; nothing was written. The command line has no limit: errand plan \(run.file.shellQuoted)"
+        "the plan took longer than \(PlanCache.longestMade.spelled), and was given up; nothing was written. The command line has no limit: errand plan \(run.file.shellQuoted)"
       )
     }
     let made = try result.get()
-    guard made.text.utf8.count <= PlanBook.largest else {
+    guard made.text.utf8.count <= PlanCache.largest else {
       throw RequestRefusedError(
         .configuration,
         "the plan has more than 4 MiB, which is the most that is kept; the command line on the agent's machine has no limit"
@@ -191,7 +192,7 @@ extension RunService {
     _ name: String, _ given: [(name: String, input: GivenInput)], _ key: RunKey?, _ cause: RunCause,
     asPlanned digest: String
   ) async throws(RequestRefusedError) -> AgentReply {
-    let agreed: PlanBook.Kept
+    let agreed: PlanCache.Kept
     do throws(RequestRefusedError) { agreed = try planned(digest, of: name) } catch {
       // The plan may be gone with the agent that answered nothing; the run that it started is not.
       guard let key, let run = try await run(ofKey: key, of: name) else { throw error }
@@ -213,9 +214,9 @@ extension RunService {
       return .accepted(run: known.id, isServing: agent.isServing, known: known.status)
     }
     var asPlanned = prepared.run
-    // A person took a while to agree to what was shown, which is no difference; what was read since then may be one.
+    // The time until a person agreed to the plan is no difference; later reads may show one.
     let age = asPlanned.at.span(since: agreed.plan.madeAt)
-    if let age, age <= PlanBook.longestConsidered { asPlanned.at = agreed.plan.madeAt }
+    if let age, age <= PlanCache.longestConsidered { asPlanned.at = agreed.plan.madeAt }
     let again = try await made(of: asPlanned, reading: prepared.secrets)
     let moves = Plan.moves(from: agreed.plan.document, to: again.document)
     guard moves.isEmpty else {
@@ -226,6 +227,6 @@ extension RunService {
     return try await begin(prepared.run, reading: prepared.secrets)
   }
 
-  /// What the message begins with when a plan no longer holds; a line for each move follows.
+  /// The first line of the message about a plan that no longer holds; a line for each change follows.
   package static let moved = "the plan no longer holds; nothing was started. Plan again and review the changes"
 }

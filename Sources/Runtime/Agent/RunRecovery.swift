@@ -3,9 +3,10 @@ import RunState
 
 /// Takes over the runs that an agent finds in its state.
 enum RunRecovery {
-  /// Has a host go on with what was going on, and wait for what waits; gives the runs that only a person has go on.
+  /// Resumes the runs that were under way, and waits for the waiting ones; returns the runs that only a person can
+  /// resume.
   ///
-  /// - Parameter folder: Where an agent that brought itself down left its mark, which is taken away.
+  /// - Parameter folder: The folder where an agent that crashed left its mark, which is removed.
   static func recover(in folder: String?, by host: isolated RunHost) async -> [RunRecord] {
     let store = host.store
     if let folder, CrashMark.isThere(in: folder) {
@@ -19,7 +20,7 @@ enum RunRecovery {
       // As it is now, because people may have asked for something while those before it were prepared.
       guard let run = store.run(id) else { continue }
       switch run.status {
-      case .paused where run.pendingCancel == nil && !run.isLacking, .uncertain: left.append(run)
+      case .paused where run.pendingCancel == nil && !run.hasMissingDependency, .uncertain: left.append(run)
       case .paused: if (try? await host.carryOn(id, isAsked: true)) == nil, let run = store.run(id) { left.append(run) }
       case .waiting where run.pendingCancel == nil && !run.hasNews(events):
         host.change(id) { $0.host() }

@@ -7,7 +7,7 @@ package import Runs
 package struct RunResolutions: Sendable {
   let host: RunHost
 
-  /// Says what became of an uncertain step, durably; the run goes on when it is carried on the next time.
+  /// Records the outcome of an uncertain step durably; the run continues when it is resumed the next time.
   ///
   /// Resolutions of a run are kept one after another, and never beside a walk, which knows only what was there when it
   /// began: one that has just begun is waited for, and the next begins when they are kept.
@@ -34,7 +34,7 @@ package struct RunResolutions: Sendable {
     }
     host.change(id) { $0.resolving(by: task) }
     let result = await task.value
-    // Who wanted it to be carried on meanwhile has been told that it is.
+    // A caller who asked to resume it meanwhile was told that this happens.
     await host.attempt(host.change(id) { $0.resolved() }, for: id)
     try result.get()
   }
@@ -51,13 +51,13 @@ package struct RunResolutions: Sendable {
     // It stays as it was when the run was accepted, even if the run changes meanwhile.
     let recipe: Recipe?
     do throws(RunRefusedError) { recipe = try await host.prepare(asked).recipe } catch {
-      // What became of a step can be said of a run that can't be carried on, too, so that it can be ended.
+      // A step can be resolved even if its run can't be resumed, so that the run can be ended.
       if case .retry = resolution { throw error }
       recipe = error.recipe
       let doubts = asked.doubting(at: host.time.now())
       if !doubts.isEmpty, asked.uncertainSteps.isEmpty { try? await host.keeper.append(doubts) }
     }
-    // What a walk leaves uncertain is on disk a moment before the walk is over.
+    // A walk records its uncertain steps a moment before it is over.
     while let status = store.run(id)?.status, status == .uncertain || status == .paused,
       let walk = host.lives[id]?.walk
     {

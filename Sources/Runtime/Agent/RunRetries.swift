@@ -1,16 +1,16 @@
-// Trying an ended run again.
+// Retrying an ended run.
 //
 // The new run has the texts, inputs and overrides of the old one, so that it is the same recipe even if the file has
-// changed. What finished of it, at any depth, is taken over and never done again (`TakenOver`). Of a write whose answer
-// didn't fit its shape, the answer is looked at again, unless a person says what the write gave: then it succeeded with
-// that.
+// changed. Its finished parts, at any depth, are kept and never repeated (`TakenOver`). If the answer of a write didn't
+// fit its shape, the answer is checked again, unless a person gives the output of the write: then the write has
+// succeeded with it.
 import Basics
 import Recipes
 package import RunState
 import Runs
 import Synchronization
 
-/// What a person says that a write gave whose answer didn't fit its shape.
+/// The output that a person gives for a write whose answer didn't fit its shape.
 package struct GivenOutput: Sendable {
   /// The write; nil if there is only one.
   var step: StepPath?
@@ -33,7 +33,7 @@ package final class RunRetries: Sendable {
     self.prepare = prepare
   }
 
-  /// Accepts a run that tries an ended one again; it is on disk when this returns, and has yet to be carried on.
+  /// Accepts a run that retries an ended one; it is on disk when this returns, and still has to be started.
   ///
   /// - Parameters:
   ///   - key: The key of the request, which the run gets in place of the old one's.
@@ -82,7 +82,7 @@ package final class RunRetries: Sendable {
     origin.cause = asked
     origin.cause.run = ended.id
     origin.attempt += 1
-    // A key with which a retry was asked for is that retry's alone.
+    // The key of a request to retry belongs to that retry alone.
     origin.key = key ?? (ended.origin.key?.request == nil ? ended.origin.key : nil)
     var taken = ended.takenOver(by: id, of: recipe, at: origin.at)
     if let given {
@@ -99,7 +99,7 @@ package final class RunRetries: Sendable {
     return origin
   }
 
-  /// Replaces the kept answer of a write by its end, with what a person says that it gave.
+  /// Replaces the stored answer of a write by the end of its attempt, with the output that a person gives.
   private func settle(
     _ events: inout [StateEvent], by given: GivenOutput, in ended: RunRecord, of recipe: Recipe, at now: Timestamp
   ) async throws(RunRefusedError) {

@@ -20,13 +20,13 @@ package struct RunService: Sendable {
   let clock: (@Sendable (Timestamp) -> WallClock)?
   /// Nil where no plans are made.
   let planner: Planner?
-  let plans = PlanBook()
+  let plans = PlanCache()
   /// Nil where there are no connections.
   let survey: Survey?
   /// Nil where recipes aren't read.
   var findInput: InputFinder?
   /// The browsers that are logged in.
-  package let sessions = SessionBook()
+  package let sessions = SessionTable()
 
   /// Says why a run is in its state.
   package typealias Explainer = @Sendable (_ facts: RunFacts, _ isServed: Bool, _ holder: Int?) async -> Explanation
@@ -161,7 +161,7 @@ package struct RunService: Sendable {
     }
   }
 
-  // MARK: Carrying on
+  // MARK: Running
 
   private func submit(
     _ run: RunCreated, _ secrets: [String], isDetached: Bool, isAgain: Bool, _ replies: any AgentReplies
@@ -177,7 +177,7 @@ package struct RunService: Sendable {
     replies.give(.accepted(run: run.run, isServing: await isCarriedOn(run.run)))
     if isDetached { return try await carryOnIfServing(run.run) }
     if isAgain { return try await resume(run.run, replies) }
-    // It may be for others to carry on.
+    // Another program may have to run it.
     if store.run(run.run) == nil { return try await follow(run.run, withSnapshot: false, replies) }
     try await carryOn(run.run, replies)
   }
@@ -207,7 +207,7 @@ package struct RunService: Sendable {
       return nil
     } catch {
       // Another caller with the same key was faster.
-      if error.isOutrun, let known = try await holder(ofKeyOf: run) { return known }
+      if error.isConflict, let known = try await holder(ofKeyOf: run) { return known }
       throw RequestRefusedError(error)
     }
   }
@@ -300,7 +300,7 @@ package struct RunService: Sendable {
     return try await keptRun(keyed.run)
   }
 
-  /// Whether some agent carries a run on when its caller has left: this one, or another of those that share the state.
+  /// Whether an agent continues the run after its caller has left: this one, or another one that shares the state.
   package func isCarriedOn(_ run: String) async -> Bool {
     if agent.isServing { return true }
     guard let place = try? await store.sharing?.place(of: run) else { return false }
@@ -340,7 +340,7 @@ package struct RunService: Sendable {
     return try await begin(prepared.run, reading: prepared.secrets)
   }
 
-  /// Records a run and carries it on.
+  /// Records a run and runs it.
   func begin(_ run: RunCreated, reading secrets: [String]) async throws(RequestRefusedError) -> AgentReply {
     if let known = try await accept(run, reading: secrets) {
       return .accepted(run: known.id, isServing: await isCarriedOn(known.id), known: known.status)
@@ -400,7 +400,7 @@ package struct RunService: Sendable {
     try await replies.give(stored(id), isEnd: true)
   }
 
-  /// Takes an open run up; false if it goes on without that.
+  /// Claims an open run; false if it is running already.
   private func isTaken(_ id: String) async throws(RequestRefusedError) -> Bool {
     do throws(RunRefusedError) { return try await host.take(id) } catch {
       throw RequestRefusedError(error)
@@ -429,7 +429,7 @@ package struct RunService: Sendable {
       }
       guard !Task.isCancelled else { return }
       // Another program may have taken it over, or this one.
-      guard store.sharing != nil, let run = await store.openRun(id), !run.stands, await !host.isEnding else { break }
+      guard store.sharing != nil, let run = await store.openRun(id), !run.isParked, await !host.isEnding else { break }
     }
     try await replies.give(stored(id), isEnd: true)
   }
@@ -452,7 +452,7 @@ package struct RunService: Sendable {
   private func issue(_ token: TokenIssued) async throws(RequestRefusedError) -> AgentReply {
     if let fault = TokenIssued.fault(ofName: token.name) { throw RequestRefusedError(.request, fault) }
     do throws(StateError) { try await store.append(.tokenIssued(token)) } catch {
-      guard error.isOutrun else { throw RequestRefusedError(error) }
+      guard error.isConflict else { throw RequestRefusedError(error) }
       throw RequestRefusedError(
         .conflict, "there is a token '\(token.name)' already; revoke it first: errand token revoke \(token.name)")
     }
@@ -461,7 +461,7 @@ package struct RunService: Sendable {
 
   private func revoke(tokenNamed name: String) async throws(RequestRefusedError) -> AgentReply {
     do throws(StateError) { try await store.append(.tokenRevoked(TokenRevoked(at: time.now(), name: name))) } catch {
-      guard error.isOutrun else { throw RequestRefusedError(error) }
+      guard error.isConflict else { throw RequestRefusedError(error) }
       throw RequestRefusedError(.notFound, "there is no token '\(name)'; see: errand token list")
     }
     return .tokens(await store.tokens())

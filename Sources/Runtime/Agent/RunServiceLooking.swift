@@ -22,7 +22,7 @@ extension RunService {
     open = open.map(\.listed)
     if query.needsPerson != nil || query.isPaged && open.count < count {
       let next = open.count < count ? open.first.map(RunListQuery.cursor) : nil
-      return .runs(RunList(open: open, next: next, openCount: count, parked: try await parked(open)))
+      return .runs(RunList(open: open, next: next, openCount: count, unclaimable: try await unclaimable(open)))
     }
     let rest = query.isPaged ? query.limit - open.count : query.limit
     var history = HistoryQuery(limit: rest + 1, recipe: query.recipe, statuses: statuses)
@@ -43,14 +43,15 @@ extension RunService {
     let next = finished.last?.cursor ?? (query.isPaged ? open.first.map(RunListQuery.cursor) : nil)
     return .runs(
       RunList(
-        open: open, finished: finished, next: hasMore ? next : nil, openCount: count, parked: try await parked(open)))
+        open: open, finished: finished, next: hasMore ? next : nil, openCount: count,
+        unclaimable: try await unclaimable(open)))
   }
 
-  /// Of the runs that are due and that no worker can take up: why; nil if the state isn't shared.
-  private func parked(_ runs: [RunRecord]) async throws(RequestRefusedError) -> [String: String]? {
+  /// Why no worker can claim runs that are due, by run id; nil if the state isn't shared.
+  private func unclaimable(_ runs: [RunRecord]) async throws(RequestRefusedError) -> [String: String]? {
     guard let sharing = store.sharing else { return nil }
     if runs.isEmpty { return [:] }
-    let places = try await kept { () async throws(StateError) in try await sharing.parked(among: runs.map(\.id)) }
+    let places = try await kept { () async throws(StateError) in try await sharing.unclaimable(among: runs.map(\.id)) }
     return places.mapValues(\.reason)
   }
 
@@ -243,7 +244,7 @@ extension RunService {
 
   /// Every schedule, so that the caller can describe it and compute its next slots.
   ///
-  /// Of those of one file with the same texts only the first has these. The texts are limited to 4 MiB; beyond that the
+  /// Recipes of one file share the same texts, which only the first of them has. The texts are limited to 4 MiB; beyond that the
   /// caller reads the files.
   func listSchedules() async throws(RequestRefusedError) -> AgentReply {
     var left = 4 << 20

@@ -95,7 +95,7 @@ extension RunService {
     do throws(RequestRefusedError) {
       try await allowed { () async throws(RunRefusedError) in
         try await host.resolutions.resolve(run, step: step, as: resolution, by: caller.name, key: key)
-        // The run goes on once its last uncertain step is resolved; over HTTP, no one else would resume it.
+        // The run resumes once its last uncertain step is resolved; over HTTP, no one else would resume it.
         // Why it can't is kept with it; what was said is noted nonetheless.
         if agent.isServing, await store.openRun(run) != nil { try? await host.carryOn(run) }
       }

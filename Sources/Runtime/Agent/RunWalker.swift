@@ -14,7 +14,7 @@ private final class FailureRun: Sendable {
   let id = Mutex<String?>(nil)
 }
 
-/// Walks runs with what they need of the world around them.
+/// Walks runs, and connects them to the store, the clock and their followers.
 struct RunWalker: Sendable {
   let store: any StateStore
   let time: any TimeSource
@@ -34,11 +34,11 @@ struct RunWalker: Sendable {
     var surroundings = RunSurroundings(
       store: store, time: time, folder: prepared.folder,
       report: { [followers] progress in
-        // How it ended is told when it is known whether it goes on.
+        // The end is reported once it is known whether the run is over or waits.
         if case .runEnded = progress { return }
         followers.send(.progress(progress), to: id)
       }, chance: chance)
-    // No run stays on a clock that stands still to wait for a retry.
+    // On a test's clock, a run is suspended for every retry, because the clock doesn't move by itself.
     if activity != nil { surroundings.suspendThreshold = .zero }
     surroundings.instants = prepared.instants
     surroundings.notingInstants = prepared.notingInstants
@@ -52,7 +52,7 @@ struct RunWalker: Sendable {
           failureRun.id.withLock { $0 = created.run }
           return [keeper.creation(of: created)]
         } catch {
-          keeper.tell(.untold(run, reason: error.message))
+          keeper.tell(.unreported(run, reason: error.message))
           return []
         }
       }

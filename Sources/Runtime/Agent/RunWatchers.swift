@@ -1,19 +1,19 @@
-// Who is told of all runs, at their own pace.
+// Sends notices about all runs to watchers, which read them at their own pace.
 import Basics
 package import RunState
 import Synchronization
 
-/// What happened to some run.
+/// A notice to the watchers of all runs.
 package struct RunNotice: Record {
   package enum Kind: String, Recordable, CaseIterable {
-    /// The first notice: what happens from now on is told, and what is open is in the lists of runs.
+    /// The first notice: later changes are reported, and the lists of runs have the open ones.
     case watching
     case began, waits
     /// It is paused, uncertain, or queued.
-    case stands
+    case parked
     case ended
-    /// Notices were left out, because the watcher read too slowly, or other programs that share the state carried runs
-    /// on; the lists of runs have what counts.
+    /// Notices were left out, because the watcher read too slowly, or because another program that shares the state
+    /// worked on runs; the lists of runs are complete.
     case missed
   }
 
@@ -34,7 +34,8 @@ package struct RunNotice: Record {
 
 /// The watchers of all runs.
 ///
-/// A watcher that reads slowly costs no more than `limit` notices: then the older ones go, and it is told so.
+/// A watcher that reads slowly costs no more than `limit` notices: then the older ones are dropped, and it gets a
+/// notice.
 final class RunWatchers: Sendable {
   /// How many notices wait for a watcher at most.
   static let limit = 500
@@ -50,12 +51,12 @@ final class RunWatchers: Sendable {
   private let sharing: (any StateSharing)?
   private let time: any TimeSource
 
-  /// How often it is looked what happens to runs elsewhere.
+  /// The pause between looks at runs of other programs.
   private static let pause = TimeSpan.seconds(2)
 
   init(_ sharing: (any StateSharing)?, time: any TimeSource) { (self.sharing, self.time) = (sharing, time) }
 
-  /// What happens to runs from now on; ends when nothing more comes.
+  /// Notices about runs from now on; ends when no more come.
   func watch() -> AsyncStream<RunNotice> {
     let (notices, watcher) = AsyncStream.makeStream(
       of: RunNotice.self, bufferingPolicy: .bufferingNewest(RunWatchers.limit))
@@ -101,9 +102,9 @@ final class RunWatchers: Sendable {
     switch news {
     case .began(let run): notice = RunNotice(.began, run)
     case .waits(let run): notice = RunNotice(.waits, run)
-    case .stands(let run): notice = RunNotice(.stands, run)
+    case .parked(let run): notice = RunNotice(.parked, run)
     case .ended(let run): notice = RunNotice(.ended, run)
-    case .event, .untold, .refused, .shared, .failed: return
+    case .event, .unreported, .refused, .shared, .failed: return
     }
     for watcher in watchers {
       if case .dropped = watcher.yield(notice) { watcher.yield(RunNotice(.missed, nil)) }

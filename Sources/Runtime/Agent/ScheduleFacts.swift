@@ -16,7 +16,7 @@ package struct ScheduleFacts: Sendable {
   package var upcoming: Timestamp?
   /// Why the rule's own instant nearest to the one in question isn't a slot.
   package var leftOut: LeftOut?
-  /// What the ledger holds of the previous slot, latest first.
+  /// The ledger's records of the previous slot, latest first.
   package var ledger: [SlotRecord] = []
   /// Whether something from outside starts it, such as an event or a file, rather than the time.
   package var isFromOutside = false

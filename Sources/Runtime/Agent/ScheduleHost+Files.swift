@@ -8,7 +8,7 @@ import Scheduler
 // free again.
 
 extension ScheduleHost {
-  /// Sets the observer of the folders in which files are watched, by their paths from that of errand.yaml.
+  /// Sets the observer of the watched folders; their paths are relative to the folder of errand.yaml.
   package func observeFolders(_ observer: @escaping @Sendable ([String]) -> Void) { foldersObserver = observer }
 
   /// Looks for files that came or changed, and starts what they start; returns when a look is over that began after the
@@ -56,7 +56,7 @@ extension ScheduleHost {
     planAlarm()
   }
 
-  /// Decides on what was found for an entry, and gives when to look again.
+  /// Decides on the files found for an entry; returns the time for the next look.
   private func take(
     _ listing: FileListing, for entry: (id: String, pattern: FilePattern, settle: TimeSpan)
   ) async -> Timestamp? {
@@ -64,7 +64,7 @@ extension ScheduleHost {
     if let fault = listing.fault, unseen[entry.id] != fault { tell(.seesNone(schedule: entry.id, reason: fault)) }
     unseen[entry.id] = listing.fault
     let isFirst = known.seen?.pattern != entry.pattern.text
-    // What can't be seen must not count as what came later.
+    // A file that can't be seen now must not count as a later arrival.
     if isFirst, listing.isBlind { return nil }
     let seen = known.seen?.versions ?? [:]
     var paths: Set<String> = []

@@ -73,15 +73,15 @@ extension ScheduleHost {
 
   // MARK: Among several programs
 
-  /// What a program has to offer to carry on runs of a recipe; nothing where the state is this program's alone.
+  /// The offers that a worker must have to claim runs of a recipe; none where the state is this program's alone.
   func needs(of recipe: Recipe, _ inputs: Value) -> [String] { registry.environment.needs?(recipe, inputs) ?? [] }
 
   /// The queue of a recipe's runs, where several programs share the state.
   func queue(of recipe: Recipe) -> String? { registry.environment.needs == nil ? nil : recipe.queue }
 
-  // MARK: What they are
+  // MARK: Lists of recipes
 
-  /// The recipes that are served, and those that have errors and aren't, in the order of their names.
+  /// The served recipes, and recipes that have errors and so aren't served, in the order of their names.
   func servedRecipes() -> [RecipeRecord] {
     let served = registry.items.map { item in
       var record = RecipeRecord(name: item.name, file: item.file)
@@ -108,7 +108,7 @@ extension ScheduleHost {
     registry.findings(of: file).map { FindingRecord($0) { store.secrets.finder.redact($0) } }
   }
 
-  /// One recipe, with its text and what it takes and does; of one that has errors, the text and these.
+  /// One recipe, with its text, inputs, actions and steps; if it has errors, only the text and the errors.
   func servedRecipe(named name: String) async throws(RequestRefusedError) -> RecipeRecord {
     if let file = registry.broken.first(where: { ScheduleHost.stem(of: $0).hasSameScalars(as: name) }),
       registry.item(named: name) == nil
@@ -139,7 +139,7 @@ extension ScheduleHost {
 }
 
 extension Recipe {
-  /// The inputs of a plan as what is given to a run; those that the recipe no longer takes are left out.
+  /// A plan's inputs in the form for a run, without inputs that the recipe no longer has.
   package func given(byPlan planned: ValueMap) -> [(name: String, input: GivenInput)] {
     planned.members.compactMap { member in
       guard let name = member.name, let input = inputs.first(where: { $0.name.hasSameScalars(as: name) }) else {
@@ -162,7 +162,7 @@ package struct RecipeRecord: Record {
   /// The effects of the actions that it may call, by their names.
   package var actions: [String: String] = [:]
   package var text: String?
-  /// What the check says of it, errors or not.
+  /// The findings in it, errors or not.
   package var findings: [FindingRecord] = []
   /// Its steps, each before those inside it.
   package var steps: [StepOutline] = []
@@ -199,7 +199,7 @@ package struct RecipeRecord: Record {
   }
 }
 
-/// What the check says of a place in a recipe's file.
+/// A finding at a place in a recipe's file.
 package struct FindingRecord: Record, Equatable {
   /// `error`, `warning` or `hint`.
   package var severity: String
@@ -239,9 +239,9 @@ package struct StepOutline: Record, Equatable {
   /// The step's name; of a heading, what the steps below it are: a branch's name, `on error`, `finally`.
   package var title: String
   package var isHeading: Bool
-  /// What it does and around what: an action's id, `if …`, `for each …`.
+  /// Its action and its modifiers: an action's id, `if …`, `for each …`.
   package var words: [String]
-  /// The type of what it gives; nil if that is nothing.
+  /// The type of its output; nil without one.
   package var gives: String?
 
   /// The outline of a recipe.

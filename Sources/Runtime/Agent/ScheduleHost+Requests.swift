@@ -83,7 +83,7 @@ extension ScheduleHost {
 
 extension AgentReply {
   /// The answer as one program hands it to another.
-  fileprivate func carried(hiding secrets: SecretBook, newID: @escaping @Sendable () -> String) async -> Value {
+  fileprivate func carried(hiding secrets: SecretRegistry, newID: @escaping @Sendable () -> String) async -> Value {
     if case .refused(let refusal) = self {
       let faults = refusal.faults.map { fault -> Value in
         .object(["message": .string(fault.message), "pointer": .string(fault.pointer)])

@@ -1,27 +1,27 @@
 // The schedules of a state that several programs share.
 //
-// One of them leads: it fires slots, and takes events that no run takes. It learns of a run's end by the state, wherever
-// the run was carried on, and of a change by another program by the version of the schedules: what it decides without
-// knowing of one is refused. It looks when it is hinted at, and every few seconds in any case. The others show the
-// schedules as the state has them.
+// One of the programs leads: it fires slots, and takes events that no run takes. It sees in the state when a run ends,
+// wherever the run was held. It sees changes of other programs by the version of the schedules: a decision that was
+// made without knowing of a change is refused. It looks when it gets a hint, and every few seconds in any case. The
+// other programs show the schedules as the state has them.
 import Basics
 import Recipes
 import RunState
 import Scheduler
 
 extension ScheduleHost {
-  /// The longest that nothing is looked at.
+  /// The longest time without a look.
   private static let patience = TimeSpan.seconds(4)
 
-  /// How many events are offered to the schedules before they are told of the ends of runs again.
+  /// The most events that are offered to the schedules before they get the next ends of runs.
   private static let mostOffered = 20
 
   /// Whether another program may decide on the schedules now.
   var isElsewhere: Bool { sharing != nil && !isLeading }
 
-  /// Fires slots while this program leads, and looks at what happens elsewhere; the tasks are cancelled by `stop`.
+  /// Fires slots while this program leads, and checks for changes of other programs; `stop` cancels the tasks.
   ///
-  /// - Parameter hasBegun: Whether it leads already, and only has to be told so.
+  /// - Parameter hasBegun: Whether it leads already, so that the stream's first element is skipped.
   func watch(_ sharing: any ScheduleSharing, leads hasBegun: Bool) -> [Task<Void, Never>] {
     [
       Task {
@@ -50,9 +50,10 @@ extension ScheduleHost {
     return false
   }
 
-  // MARK: What happened elsewhere
+  // MARK: Changes of other programs
 
-  /// Looks at what happened elsewhere, if this program leads; returns when that is done, or is being done by another call.
+  /// Checks for changes of other programs, if this program leads; returns when this is done, or another call is doing
+  /// it.
   func look(_ sharing: any ScheduleSharing) async {
     wantsLook = true
     if isLooking { return }
@@ -61,10 +62,10 @@ extension ScheduleHost {
     while wantsLook {
       wantsLook = false
       guard isLeading else { return }
-      // What can't be read now is with the next look.
+      // If it fails now, the next look repeats it.
       do throws(StateError) {
         try await lookOnce(sharing)
-        // Those that come while the schedules are read again wait until they are.
+        // Requests that come while the schedules are read again wait until that is done.
         if isLeading, term != nil { for request in try await sharing.takeRequests() { await answer(request, sharing) } }
       } catch { return }
       if isLeading {
@@ -81,7 +82,7 @@ extension ScheduleHost {
     _ = await keeping?.value
     guard let term else { return }
     if found.version > term.version { return makeAgain(because: "another program changed the schedules") }
-    // The ends that the scheduler was made with come first, so that those in the state are others.
+    // First the ends that the scheduler was made with, so that only other ends are left in the state.
     await carryOut(decide { $0.due(at: time.now()) })
     let (generation, settings) = (generation, settings)
     func isStale() -> Bool { !isLeading || generation != self.generation || settings != self.settings }
@@ -115,8 +116,8 @@ extension ScheduleHost {
     let isFirst = offered.isEmpty
     let free = try await sharing.freeEvents()
     offered.formIntersection(free.map(\.id))
-    lacking = lacking.filter { offered.contains($0.key) }
-    for (id, last) in lacking where time.elapsed() - last >= ScheduleHost.untilOffered { offered.remove(id) }
+    missing = missing.filter { offered.contains($0.key) }
+    for (id, last) in missing where time.elapsed() - last >= ScheduleHost.untilOffered { offered.remove(id) }
     var new = TurnQueue<String>()
     for event in free where !offered.contains(event.id) { new.add(event.id, to: event.name) }
     for _ in 0..<ScheduleHost.mostOffered {
@@ -129,7 +130,7 @@ extension ScheduleHost {
     wantsLook = true
   }
 
-  // MARK: What they are
+  // MARK: Lists of schedules
 
   /// The schedules as the state has them.
   func schedulesElsewhere() async -> [KnownSchedule] {

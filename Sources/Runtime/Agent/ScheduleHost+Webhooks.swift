@@ -3,7 +3,7 @@ import Recipes
 import RunState
 import Scheduler
 
-// What comes from outside for the recipes that are served: deliveries to webhooks, and events.
+// Receives deliveries to webhooks, and events, for the served recipes.
 
 extension ScheduleHost {
   /// Opens the addresses of the entries in force.
@@ -22,7 +22,7 @@ extension ScheduleHost {
 
   /// Takes an event in, durably, if fewer than `Intake.most` of its kind wait.
   nonisolated func takeIn(_ event: EventRecord) async throws(StateError) -> Intake.Outcome {
-    // Taken before anything is waited for, so that those that come at the same time count each other.
+    // Taken before the first wait, so that concurrent requests count each other.
     var count = host.intake.take(event)
     defer { host.intake.leave(event.id) }
     // One that came before needs no place.
@@ -38,7 +38,8 @@ extension ScheduleHost {
   /// How many starts wait that an event may add to, beside the places that were taken here; nil if the webhook of a
   /// delivery isn't served now.
   private func waiting(for event: EventRecord) async -> Int? {
-    // What others took in and nobody has decided; read before the starts, so that what moves meanwhile counts twice.
+    // The events that other programs stored and that are undecided; read before the starts, so that an event that
+    // changes from one to the other meanwhile counts twice.
     var count = 0
     if let sharing { count = await undecided(event, sharing) }
     if isLeading {

@@ -14,7 +14,7 @@ package enum ScheduleNews: Sendable {
   case isAhead(schedule: String, until: Timestamp)
   /// A schedule follows a recipe that doesn't exist.
   case followsNone(schedule: String, reason: String)
-  /// A schedule that watches files passed over those that were there at its first look.
+  /// A schedule that watches files ignored the files that were there at its first look.
   case passedOver(schedule: String, count: Int)
   /// A schedule took an event into its batch.
   case gathered(EventGathered)
@@ -24,15 +24,15 @@ package enum ScheduleNews: Sendable {
   case lacks(event: String, reason: String)
   /// A schedule can't see its files now.
   case seesNone(schedule: String, reason: String)
-  /// The schedules were read from the state again, because it differs from what the scheduler assumed.
+  /// The schedules were read from the state again, because the state differs from the scheduler's assumptions.
   case madeAgain(reason: String)
 }
 
-/// What happened that schedules are still to be told.
+/// The news that schedules still have to be told.
 ///
 /// Ends of runs come first, so that a start that waits for one doesn't wait for all events before it as well; events come
 /// in turn, so that many of one kind don't hold up another's.
-final class Untold: Sendable {
+final class Unreported: Sendable {
   private let content = Mutex((ends: TurnQueue<RunNews>(), events: TurnQueue<RunNews>()))
 
   /// - Parameter queue: The queue of an event; nil for the end of a run.
@@ -47,15 +47,15 @@ final class Untold: Sendable {
 
 /// Hosts the recipes of an agent and carries out their schedules.
 ///
-/// The scheduler decides, and this actor records and carries out its decisions: the batches go to the state in the
-/// order in which they were decided, and a run begins once the batch that creates it is on disk. One alarm is set for
-/// the first slot of all schedules. Everything in between (a run ends, an event comes, a person steers) is passed to
-/// the scheduler in the order in which it happens.
+/// The scheduler decides, and this actor records and carries out its decisions: it writes the batches to the state in
+/// the order of the decisions, and a run begins once the batch that creates it is on disk. One alarm is set for the
+/// first slot of all schedules. Everything in between (a run ends, an event comes, a person steers) is passed to the
+/// scheduler in the order in which it happens.
 ///
 /// When the state refuses a batch, say because another process consumed an event meanwhile, the scheduler no longer
 /// matches the state and is made again from it. A state that can no longer be written ends the agent.
 ///
-/// Of a state that several programs share only the leader fires slots (`ScheduleHost+Sharing`).
+/// In a state that several programs share, only the leader fires slots (`ScheduleHost+Sharing`).
 package actor ScheduleHost {
   let store: any StateStore
   let host: RunHost
@@ -70,23 +70,23 @@ package actor ScheduleHost {
   var plans: [String: [SchedulePlan]] = [:]
   var clock: AlarmClock<Bool>?
   private var news: Task<Void, Never>?
-  /// What the schedules haven't been told of.
-  private let untold = Untold()
+  /// The news that the schedules haven't been told yet.
+  private let unreported = Unreported()
   private var observers: [@Sendable (ScheduleNews) -> Void] = []
   /// Records the latest decisions; ends when they are on disk.
   private(set) var keeping: Task<Result<Void, StateError>, Never>?
-  /// Counts how often the scheduler was given entries, for which the state is read.
+  /// Counts how often the scheduler was given entries; each time the state is read.
   private(set) var settings = 0
   /// Counts the schedulers; decisions of an earlier one that are not recorded yet are void.
   private(set) var generation = 0
   /// The events that wait for a secret which is missing here, and when they were offered last.
-  var lacking: [String: TimeSpan] = [:]
+  var missing: [String: TimeSpan] = [:]
   /// The schedules reported to follow a recipe that doesn't exist, with that recipe.
-  private var astray: [String: String] = [:]
+  private var misplaced: [String: String] = [:]
   /// The schedules reported to have a mark ahead of the clock.
   private var ahead: Set<String> = []
   let watched: WatchedFolder?
-  /// Takes in what is posted to webhooks.
+  /// Receives deliveries to webhooks.
   nonisolated let webhooks: WebhookInbox
   /// The files of each schedule that aren't unchanged for long enough, and why some can't be seen.
   var settling: [String: SettlingFiles] = [:]
@@ -113,14 +113,14 @@ package actor ScheduleHost {
   private var makings: [TimeSpan] = []
   /// How the schedules are decided on that several programs share; nil where this one decides.
   nonisolated let sharing: (any ScheduleSharing)?
-  /// What the scheduler knows of schedules that are shared; nil for one that is to be read from the state.
+  /// The version of the shared schedules that the scheduler knows; nil if they have to be read from the state.
   var term: ScheduleTerm?
-  /// Watch who leads, and look at what happens elsewhere; cancelled by `stop`.
+  /// Follow changes of the leader and of other programs; `stop` cancels them.
   private var watching: [Task<Void, Never>] = []
-  /// Whether a look at what happened elsewhere is under way, and whether another is wanted.
+  /// Whether a check for changes of other programs is under way, and whether another is wanted.
   var isLooking = false
   var wantsLook = false
-  /// The events that were offered to the schedules, of those that nobody has consumed.
+  /// The unconsumed events that were offered to the schedules.
   var offered: Set<String> = []
   /// The recipes in force as the state has them, by their files.
   private var kept: [String: (texts: StoredValue, language: Int, recipe: Recipe)] = [:]
@@ -205,7 +205,7 @@ package actor ScheduleHost {
     let news = registry.look()
     // The zone, the connections or the secrets may differ now.
     (plans, knownTools) = ([:], [:])
-    offered.subtract(lacking.keys)
+    offered.subtract(missing.keys)
     await setEntries()
     return news
   }
@@ -234,11 +234,11 @@ package actor ScheduleHost {
       for item in unplanned { plans[item.file] = await plans(of: item) }
     }
     let entries = registry.items.flatMap { plans[$0.file] ?? [] }.map { ScheduleEntry($0) }
-    tellAstray(entries)
+    tellMisplaced(entries)
     let before = settings
-    // A schedule that has just been removed must not come back with what it had.
+    // A schedule that has just been removed must not come back with its old state.
     _ = await keeping?.value
-    // Before the state is read, so that what is changed meanwhile is found to be.
+    // Before the state is read, so that changes from then on are noticed.
     let term = if let term { term } else { await sharing?.term() }
     if let sharing, isLeading, term?.isLeading != true { return await follow(sharing) }
     let earlier = await earlierPlans(entries)
@@ -268,8 +268,9 @@ package actor ScheduleHost {
     return true
   }
 
-  /// The state's schedules, with the events that they have gathered, and what the scheduler needs of those that it doesn't
-  /// know yet: the inputs of waiting starts, and what the runs gave whose ends are still to be followed.
+  /// The state's schedules with their gathered events, and the data of schedules that are new to the scheduler.
+  ///
+  /// These are the inputs of waiting starts, and the outputs of runs whose ends still have to be handled.
   private func recordsToSet(
     completing completed: [SlotRecord]
   ) async -> (
@@ -295,7 +296,7 @@ package actor ScheduleHost {
             $0.schedule == records[index].id && $0.slot == waiting.slot && $0.cause == waiting.cause
           }?.inputs
         guard let inputs else { continue }
-        // Of inputs with a secret that has changed, the start is refused, because they aren't there.
+        // If a secret in the inputs has changed, the inputs are missing, and the start is refused.
         records[index].buffered[place].inputs = try? await store.secrets.restored(inputs, as: "the inputs")
       }
       for end in records[index].endsToFollow where outputs[end.run] == nil {
@@ -305,7 +306,7 @@ package actor ScheduleHost {
     return (records, gathered, outputs)
   }
 
-  /// What a run gave, or why that can't be read.
+  /// A run's outputs, or the reason why they can't be read.
   func outputs(of run: RunRecord?) async -> Result<Value?, StateError> {
     guard let stored = run?.outputs else { return .success(nil) }
     do throws(StateError) { return .success(try await store.restored(stored, as: "the outputs")) } catch {
@@ -313,8 +314,9 @@ package actor ScheduleHost {
     }
   }
 
-  /// The starts that an earlier version left waiting without their inputs, with what these are by the recipe that was in
-  /// force: it computed them only when a run started.
+  /// The starts that an earlier version left waiting without inputs, completed by the recipe that was in force.
+  ///
+  /// That version computed the inputs only when a run started.
   private func completedSlots() async -> [SlotRecord] {
     guard isLeading else { return [] }
     var completed: [SlotRecord] = []
@@ -337,7 +339,7 @@ package actor ScheduleHost {
     return completed
   }
 
-  /// What started a run in the first version of the language.
+  /// The value of the event that started a run, as in the first version of the language.
   private func event(of cause: RunCause, for trigger: Trigger) async -> Value? {
     if let id = cause.event, let event = await store.event(id), case .event(_, _, let form) = trigger.kind,
       case .success(let data) = await data(of: event),
@@ -390,7 +392,7 @@ package actor ScheduleHost {
   }
 
   /// Reports each entry once that follows a recipe that doesn't exist.
-  private func tellAstray(_ entries: [ScheduleEntry]) {
+  private func tellMisplaced(_ entries: [ScheduleEntry]) {
     // The missing recipe may be in a faulty file.
     guard registry.faults.isEmpty else { return }
     let names = registry.items.map(\.name)
@@ -398,14 +400,14 @@ package actor ScheduleHost {
     for entry in entries {
       guard let name = entry.plan.follows, !names.contains(where: name.hasSameScalars) else { continue }
       found[entry.id] = name
-      if astray[entry.id] != name {
+      if misplaced[entry.id] != name {
         tell(.followsNone(schedule: entry.id, reason: Trigger.followsNone(name, of: names)))
       }
     }
-    astray = found
+    misplaced = found
   }
 
-  /// What an earlier process had in force of schedules that have changed or are gone; the scheduler knows its own.
+  /// The plans that an earlier process had in force, for changed or removed schedules; the scheduler knows its own.
   private func earlierPlans(_ entries: [ScheduleEntry]) async -> [String: SchedulePlan] {
     guard isLeading else { return [:] }
     let specs = Dictionary(entries.map { ($0.id, $0.plan.spec) }) { first, _ in first }
@@ -454,36 +456,37 @@ package actor ScheduleHost {
 
   /// Fires slots from now on, beginning with missed and leftover ones.
   ///
-  /// Call it after the first look at the recipes. Of a state that several programs share, it does so while it leads.
+  /// Call it after the first look at the recipes. In a state that several programs share, it fires slots while it
+  /// leads.
   ///
   /// - Parameter mayLead: Whether it may lead where several programs share the state.
   package func serve(mayLead: Bool = true) async {
     isServing = true
-    // What came that the last run of the loop hasn't seen is worth one more.
+    // One pending element is enough: any news since the loop's last pass is worth one more pass.
     let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let (activity, intake) = (host.activity, host.intake)
-    let untold = untold
-    // What is left is in the state.
-    let dropUntold: @Sendable () -> Void = { while untold.next() != nil { activity?.end() } }
+    let unreported = unreported
+    // The state has the rest.
+    let dropUnreported: @Sendable () -> Void = { while unreported.next() != nil { activity?.end() } }
     await host.observe { news in
       switch news {
-      case .ended: untold.add(news, to: nil)
-      case .event(let id): untold.add(news, to: intake.hold(id) ?? "")
+      case .ended: unreported.add(news, to: nil)
+      case .event(let id): unreported.add(news, to: intake.hold(id) ?? "")
       default: return
       }
       activity?.begin()
-      if case .terminated = continuation.yield() { dropUntold() }
+      if case .terminated = continuation.yield() { dropUnreported() }
     }
     // Cancelled by `stop`.
     news = Task {
       for await _ in stream {
-        while !Task.isCancelled, let item = untold.next() {
+        while !Task.isCancelled, let item = unreported.next() {
           await handle(item)
           if case .event(let id) = item { intake.leave(id) }
           activity?.end()
         }
       }
-      dropUntold()
+      dropUnreported()
     }
     // The tasks that it starts end on their own.
     clock = AlarmClock(time, countedBy: activity) { [weak self] isForSlots in
@@ -511,7 +514,7 @@ package actor ScheduleHost {
     }
   }
 
-  /// Fires slots from now on, by what the state says.
+  /// Fires slots from now on, beginning with the state's schedules.
   func begin() async {
     isLeading = true
     forget()
@@ -564,7 +567,7 @@ package actor ScheduleHost {
 
   private func handle(_ news: RunNews) async {
     guard isLeading else { return }
-    // All ends and events are found in one place, those of this program too.
+    // A look finds the ends and events of all programs, this one included.
     if let sharing { return await look(sharing) }
     switch news {
     case .ended(let run):
@@ -592,7 +595,7 @@ package actor ScheduleHost {
     let headers = await headers(of: event)
     if sharing != nil, scheduler.listens(for: event), let error = data.error ?? headers.error, error.missing != nil {
       // It is kept for a leader that has the secret, or until this one has it.
-      if lacking.updateValue(time.elapsed(), forKey: id) == nil { tell(.lacks(event: id, reason: error.message)) }
+      if missing.updateValue(time.elapsed(), forKey: id) == nil { tell(.lacks(event: id, reason: error.message)) }
       return true
     }
     guard let decision = decide({ $0.eventReceived(event, with: data, headers: try? headers.get(), at: time.now()) })
@@ -603,15 +606,15 @@ package actor ScheduleHost {
     return true
   }
 
-  /// Reads the schedules from the state, for what is decided once where no scheduler keeps up with it.
+  /// Reads the schedules from the state, for a single decision in a program that doesn't follow their changes.
   private func readAgain() async {
     forget()
     await setEntries()
   }
 
-  // MARK: What was decided
+  // MARK: Decisions
 
-  /// Has the scheduler decide; what it says of values holds no secrets, however it shortens them.
+  /// Calls the scheduler; its texts about values hold no secrets, even when they are shortened.
   func decide<Output>(_ body: (inout Scheduler) -> Output) -> Output { withoutSecrets { body(&scheduler) } }
 
   /// Makes messages of values, without the secrets in these, however they are shortened.
@@ -645,7 +648,7 @@ package actor ScheduleHost {
       if case .runCreated(let run) = event { host.keeper.creation(of: run) } else { event }
     }
     do throws(StateError) { if !events.isEmpty { try await record(events) } } catch {
-      // What isn't known to be kept is read with the rest.
+      // Events that may not have been stored are read again with the rest.
       if error.kind == .invalid || sharing != nil && error.kind != .closed { makeAgain(because: error.message) }
       return .failure(error)
     }
@@ -674,7 +677,7 @@ package actor ScheduleHost {
   private func record(_ events: [StateEvent]) async throws(StateError) {
     guard let sharing else { return try await host.keeper.append(events) }
     let generation = generation
-    // What a person asks for is recorded as it is where no scheduler decides on it.
+    // If no scheduler here follows the schedules, a person's request is recorded with the state's current version.
     let known = if let term { term } else { await sharing.term() }
     guard let known else { throw StateError(.closed, "the state is closed") }
     do throws(StateError) {
@@ -699,7 +702,7 @@ package actor ScheduleHost {
 
   func makeAgain(because reason: String) {
     tell(.madeAgain(reason: reason))
-    // What is refused again and again isn't asked for without a pause.
+    // If the state refuses again and again, the retries have pauses.
     let now = time.elapsed()
     makings = makings.filter { now - $0 < ScheduleHost.remembered } + [now]
     let pause = makings.count > ScheduleHost.mostMakings ? ScheduleHost.pause : .zero
@@ -721,7 +724,7 @@ package actor ScheduleHost {
   private static let pause = TimeSpan.seconds(2)
 }
 
-// MARK: - What people ask for
+// MARK: - Requests of people
 
 extension ScheduleHost {
   private func known(_ id: String) async throws(RequestRefusedError) {
@@ -798,7 +801,7 @@ extension ScheduleHost {
     return try await decided(decide { $0.resume(id, at: time.now()) })
   }
 
-  /// Decides slots again that were decided while the clock was ahead, except those that have a run.
+  /// Decides again on slots that were decided while the clock was ahead, except slots that have a run.
   package func reset(_ id: String) async throws(RequestRefusedError) -> [SlotRecord] {
     try await known(id)
     let now = time.now()
@@ -841,7 +844,7 @@ extension ScheduleHost {
   /// Starts a run of a schedule out of turn.
   ///
   /// - Parameters:
-  ///   - given: Inputs in the place of those that the entry gives; what these compute from an event must be among them.
+  ///   - given: Inputs that replace the entry's; if the entry computes inputs from an event, these must be given.
   ///   - key: The caller's key; a start that has it already, or waits with it, is the answer.
   package func trigger(
     _ id: String, overlap: Trigger.Overlap?, given: [(name: String, input: GivenInput)] = [], key: RunKey? = nil,
@@ -885,7 +888,7 @@ extension ScheduleHost {
       decide { $0.trigger(id, overlap: overlap, given: given, key: key, as: asked, at: time.now()) })
   }
 
-  /// What a start out of turn that was asked for with a key before came to; nil if there was none.
+  /// The result of an earlier start out of turn with the same key; nil if there was none.
   private func start(of id: String, withKey key: RunKey) async throws(RequestRefusedError) -> SlotRecord? {
     guard let schedule = await store.schedule(id) else { return nil }
     let keyed: KeyedRun?
@@ -927,8 +930,9 @@ extension ScheduleHost {
   /// The most slots that one backfill looks at; the schedules wait while it does.
   private static let mostSearched = 10_000
 
-  /// The past slots in a range that have no run, oldest first, and the slot from which there may be more than one
-  /// backfill starts.
+  /// The past slots in a range that have no run, oldest first.
+  ///
+  /// Besides, the first slot that is left out, if there may be more than one backfill starts.
   package func slotsToBackfill(
     _ id: String, from: Timestamp, to: Timestamp
   ) async throws(RequestRefusedError) -> (slots: [Timestamp], rest: Timestamp?) {

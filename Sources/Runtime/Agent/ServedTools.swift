@@ -1,9 +1,9 @@
-// The recipes that assistants may run as tools: what a call takes, what it gives, and what it may do.
+// The recipes that assistants may run as tools: the inputs and outputs of a call, and its effects.
 //
-// The schema of what a call takes is that of the inputs. A recipe that takes a secret is no tool: an assistant must not
-// know any, nor choose which one a service gets. The schema of what a call gives is made from the types that the checker
-// found, and has to be true of every value that a run records: what may be absent isn't required, and a double may be no
-// number.
+// The input schema is made from the recipe's inputs. A recipe that takes a secret is no tool: an assistant must not
+// know any secret, nor choose the one that a service gets. The output schema is made from the types that the checker
+// found, and has to be true of every value that a run records: a value that may be absent isn't required, and a double
+// may be NaN or infinite.
 package import ActionKit
 package import Basics
 package import Recipes
@@ -19,8 +19,9 @@ package struct ToolRecord: Record {
   package var outputs: Value
   /// The inputs that are secrets, which no assistant can give.
   package var secrets: [String]
-  /// What is wrong with the recipe, which is to be a tool and can't be read, each with its place; of such a one only the
-  /// name is known beside.
+  /// The errors in the recipe of a tool, each with its place.
+  ///
+  /// If there are any, only the name is known besides.
   package var faults: [String] = []
   /// Whether all that a run does is to compute and to read.
   package var isReadOnly: Bool
@@ -91,7 +92,7 @@ extension ValueType {
       schema["minimum"] = .int(0)
       return schema
     case .double:
-      // What is no number is written as its name.
+      // NaN and the infinities are written as their names.
       return ValueMap([
         ("type", .list([.string("number"), .string("string")])), ("pattern", .string("^(NaN|-?Infinity)$")),
       ])
@@ -159,14 +160,14 @@ extension ValueType {
 }
 
 extension ScheduleHost {
-  /// Has recipes found by their names though no schedule is fired here; what has changed is read before each use.
+  /// Makes recipes available by name although no schedule is fired here; changes are read before each use.
   package func nameRecipes() async {
     namesRecipes = true
     _ = await look()
   }
 
-  /// The recipes that are tools: those that say so, and those whose names a pattern stands for; among them such as have
-  /// faults, with these.
+  /// The recipes that are tools: recipes that say so, and recipes whose names match a pattern; broken ones with their
+  /// errors.
   func tools(_ patterns: [String]) async throws(RequestRefusedError) -> [ToolRecord] {
     try await findRecipes()
     let settings = ToolSettings(recipes: patterns)
@@ -181,7 +182,7 @@ extension ScheduleHost {
       }
     }
     for file in registry.broken {
-      // What is wrong may be in a recipe that it calls.
+      // The error may be in a recipe that it calls.
       guard let source = try? registry.environment.read(file) else { continue }
       let broken = BrokenRecipe(source, else: ScheduleHost.stem(of: file))
       guard

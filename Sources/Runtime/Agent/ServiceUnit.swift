@@ -9,7 +9,7 @@ package struct ServiceUnit: Equatable {
 
   /// - Parameters:
   ///   - process: The process that systemd says it has started, `$SYSTEMD_EXEC_PID`; its children inherit the variable.
-  ///   - controlGroup: What `/proc/PID/cgroup` holds.
+  ///   - controlGroup: The content of `/proc/PID/cgroup`.
   package init?(of pid: Int, startedAs process: String?, controlGroup: String) {
     guard process.flatMap({ Int($0) }) == pid,
       let line = controlGroup.split(separator: "\n").first(where: { $0.hasPrefix("0::") }),

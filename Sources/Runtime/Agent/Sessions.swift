@@ -1,16 +1,16 @@
-/// The browsers that are logged in, and the links by which one logs in.
+/// The browsers that are logged in, and the links to log in with.
 ///
 /// All of it is in memory: after a restart people log in again, and nothing that opens anything lies on a disk. A link
 /// is good once and for a minute; a session for half a day, or for as long as the token that it was made with.
 package import Basics
 import Synchronization
 
-package final class SessionBook: Sendable {
+package final class SessionTable: Sendable {
   /// Who uses a browser.
   package enum Visitor: Sendable, Equatable {
     /// The person of an account of this machine, who may do everything.
     case account(AgentCaller)
-    /// Whoever has a token, which is looked up again with each request.
+    /// The owner of a token, which is looked up again with each request.
     case token(sha256: String)
   }
 
@@ -34,15 +34,15 @@ package final class SessionBook: Sendable {
 
   package init() {}
 
-  /// The address under which browsers reach the agent; nil if they cannot.
+  /// The agent's URL for browsers; nil without one.
   package var base: String? { content.withLock { $0.base } }
-  /// Says where that is, unless it is known.
+  /// Sets the URL, unless it is set.
   package func setBase(_ url: String) { content.withLock { if $0.base == nil { $0.base = url } } }
 
   /// Makes the secret part of a link.
   package func makeLink(for visitor: Visitor, at now: Timestamp) -> String {
     let text = [UInt8].random(32).hexadecimal
-    content.withLock { SessionBook.put(visitor, text, SessionBook.linkLifetime, now, into: &$0.links) }
+    content.withLock { SessionTable.put(visitor, text, SessionTable.linkLifetime, now, into: &$0.links) }
     return text
   }
 
@@ -55,7 +55,7 @@ package final class SessionBook: Sendable {
   /// Begins a session; gives what the browser keeps.
   package func begin(for visitor: Visitor, at now: Timestamp) -> String {
     let text = [UInt8].random(32).hexadecimal
-    content.withLock { SessionBook.put(visitor, text, SessionBook.sessionLifetime, now, into: &$0.sessions) }
+    content.withLock { SessionTable.put(visitor, text, SessionTable.sessionLifetime, now, into: &$0.sessions) }
     return text
   }
 

@@ -25,7 +25,7 @@ package enum SocketAddress {
     guard use("/proc/self/fd/\(descriptor)/\(name)", call) == 0 else { throw FileError(.write, path, .system(errno)) }
   }
 
-  /// A socket that listens in a folder, in the place of what a dead agent left; holding the lock proves that it is dead.
+  /// Listens on a socket in a folder, replacing a dead agent's; holding the lock proves that the agent is dead.
   package static func listen(in folder: String, _ name: String) throws(AgentError) -> Int32 {
     func failure(_ what: String) -> AgentError { AgentError(.unavailable, "cannot \(what): \(systemErrorText(errno))") }
     let listener = socket(

@@ -1,6 +1,6 @@
 import Basics
 
-/// Elements in several queues, of which one of each is taken in turn.
+/// Elements in several queues, taken from each queue in turn.
 ///
 /// So a queue with many elements doesn't hold up one with few.
 struct TurnQueue<Element> {

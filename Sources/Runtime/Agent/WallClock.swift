@@ -22,7 +22,7 @@ package struct WallClock: Sendable {
     return "\(WallClock.weekdays[time.date.weekday]) \(WallClock.text(time)) \(kind.abbreviation)"
   }
 
-  /// `Fri 2026-11-20 17:30 +11:00`, for lists in which the offset changes.
+  /// `Fri 2026-11-20 17:30 +11:00`, for lists with changing offsets.
   package func dateWithOffset(_ instant: Timestamp) -> String {
     let (time, kind) = zone.localTime(at: instant)
     return "\(WallClock.weekdays[time.date.weekday]) \(WallClock.text(time)) \(WallClock.text(offset: kind.offset))"
@@ -35,7 +35,7 @@ package struct WallClock: Sendable {
     return "\(time.date)T\(clock)\(WallClock.text(offset: kind.offset))"
   }
 
-  /// `17:30:05`, for what lies under a date.
+  /// `17:30:05`, for texts below a date.
   package func time(_ instant: Timestamp) -> String {
     let time = zone.localTime(at: instant).time
     return "\(twoDigits(time.hour)):\(twoDigits(time.minute)):\(twoDigits(time.second))"

@@ -22,18 +22,18 @@ package struct WatchedFolder: Sendable {
   }
 }
 
-/// What a look found.
+/// The result of a look at watched files.
 package struct FileListing: Sendable {
   package var files: [FoundFile] = []
-  /// The folders in which a change may bring or remove files, by their paths from the root; the root is empty.
+  /// The folders where a change may bring or remove files, by their paths from the root; the root is empty.
   package var folders: [String] = []
-  /// The folders that could not be looked into, so that what was seen there isn't gone.
+  /// The folders that could not be listed, so that known files in them don't count as removed.
   package var unlisted: [String] = []
   /// Why the first of them could not.
   package var fault: String?
-  /// The names that fit the pattern and aren't valid UTF-8, so that no path names them; with U+FFFD for what isn't.
+  /// The names that fit the pattern and aren't valid UTF-8, so that no path names them; with U+FFFD for invalid bytes.
   package var unnamed: Set<String> = []
-  /// Whether what is there is unknown, and not merely nothing.
+  /// Whether the content is unknown, and not merely empty.
   package var isBlind = false
 
   package init() {}
@@ -51,7 +51,7 @@ package struct FileListing: Sendable {
 
   /// - Parameters:
   ///   - folder: Its descriptor, which is closed; negative, with `errno`, if it could not be opened.
-  ///   - parts: What is left of the pattern, of which there are few.
+  ///   - parts: The rest of the pattern, a few parts.
   fileprivate mutating func look(in folder: Int32, at path: String, for parts: ArraySlice<String>) {
     guard let part = parts.first else { return }
     guard folder >= 0 else { return note(path, errno) }
@@ -63,7 +63,7 @@ package struct FileListing: Sendable {
         return add(part, in: folder, at: inside(part))
       }
       let next = openat(folder, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-      // What isn't there may come.
+      // The file or folder may be created later.
       if next < 0 { folders.append(path) }
       return look(in: next, at: inside(part), for: parts.dropFirst())
     }

@@ -3,14 +3,14 @@ import Recipes
 import RunState
 import Synchronization
 
-// What becomes of a delivery: its size is checked, the entry is found, the octets are verified as they came, then the time,
-// then what makes it one of its kind. It is an event that only the schedule of its entry may consume; it is on disk, with
-// the digests by which it is known if it comes again, before its sender is told. The schedule decides about it like about
-// any event, so that each has a row in the ledger, also one that can't be read.
+// Processes a delivery: checks its size, finds the entry, verifies the octets as received, then the time, and then
+// determines its id. The delivery becomes an event that only the schedule of its entry may consume. It is on disk
+// before its sender gets the answer, together with the digests that identify a repetition. The schedule decides on it
+// as on any event, so that each delivery has a row in the ledger, even one that can't be read.
 
-/// Takes in what is posted to the addresses of webhooks.
+/// Receives deliveries to the addresses of webhooks.
 package final class WebhookInbox: Sendable {
-  /// What the sender is told.
+  /// The answer to the sender.
   package enum Answer: Sendable, Equatable {
     /// It is on disk.
     case received(id: String)
@@ -91,7 +91,7 @@ package final class WebhookInbox: Sendable {
     return text
   }
 
-  /// Reads the secrets of the entries, so that none of them is in what is kept from now on.
+  /// Reads the secrets of the entries, so that none of them is stored from now on.
   func loadSecrets() async {
     let names = content.withLock { content in Set(content.entries.values.flatMap(\.webhook.verification.secrets)) }
     content.withLock { content in content.secrets = content.secrets.filter { names.contains($0.key) } }
@@ -147,7 +147,7 @@ package final class WebhookInbox: Sendable {
       case .full: return .full
       case .unserved: return .unavailable
       case .known:
-        // It is told like any other, but for what it would start.
+        // The schedule is told as of any delivery, but starts nothing for it.
         switch try await takeIn(try await repetition(of: record)) {
         case .new, .known: return .known(id: record.id)
         case .full: return .full
@@ -182,7 +182,7 @@ package final class WebhookInbox: Sendable {
       id: try recordID(id, of: webhook.path), name: webhook.path, data: stored, receivedAt: now, delivery: part)
   }
 
-  /// What is kept of a delivery that came before: that it came again.
+  /// The event to store for a delivery that came before: it records the repetition.
   private func repetition(of record: EventRecord) async throws(StateError) -> EventRecord {
     let keys = Set(record.delivery?.keys ?? [])
     var first = record.id
@@ -202,7 +202,7 @@ package final class WebhookInbox: Sendable {
         repeats: first))
   }
 
-  /// What tells a delivery from others: what the scheme says, what the entry computes, or the signature.
+  /// The id of a delivery: the scheme's, the entry's own expression, or the signature.
   private func id(
     of delivery: Delivery, _ data: Value?, _ headers: Value, _ verified: VerifiedDelivery, _ webhook: Webhook,
     at now: Timestamp
@@ -239,7 +239,7 @@ package final class WebhookInbox: Sendable {
   }
 }
 
-/// What the body of a delivery is, by its type.
+/// The value of a delivery's body, by its content type.
 enum WebhookBody {
   /// The value, or why there is none.
   ///

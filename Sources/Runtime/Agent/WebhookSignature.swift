@@ -14,7 +14,7 @@ package import Recipes
 //
 // A field that is there twice proves nothing. A time is in seconds since 1970, and may be off by the tolerance both ways.
 
-/// What a sender posted to the address of a webhook.
+/// A request to the address of a webhook.
 package struct Delivery: Sendable {
   /// The fields of the head, in their order.
   package var fields: [(name: String, value: String)]
@@ -42,9 +42,9 @@ package struct Delivery: Sendable {
   }
 }
 
-/// What a signature that is good says about a delivery.
+/// The identity of a delivery with a valid signature.
 package struct VerifiedDelivery: Sendable, Equatable {
-  /// What tells it from others, as the scheme says.
+  /// The id of the delivery by the scheme.
   package var id: String?
   /// The octets of the signature, where a delivery could be repeated under another id.
   package var signature: [UInt8]?

@@ -17,7 +17,7 @@ import Synchronization
 package final class APIServer: Sendable {
   private let service: RunService
   private let store: any StateStore
-  private let gate: Gate
+  private let authenticator: Authenticator
   private let tools: ToolService
   /// How deliveries to webhooks were answered.
   package let webhookCounts = HookCounts()
@@ -54,7 +54,7 @@ package final class APIServer: Sendable {
     self.settings = settings
     self.program = program
     self.time = time
-    gate = Gate(store: store, settings: settings, time: time)
+    authenticator = Authenticator(store: store, settings: settings, time: time)
     tools = ToolService(
       settings.tools, version: program.split(separator: " ").last.map { String($0) } ?? program, time: time)
     if let url = settings.publicURL { service.sessions.setBase(url) }
@@ -102,17 +102,17 @@ package final class APIServer: Sendable {
   private func answer(_ request: HTTPServerRequest) async -> HTTPServerResponse {
     var response: HTTPServerResponse
     let began = time.elapsed()
-    var visit = visit(of: request)
-    do throws(Problem) { response = try await answered(request, &visit) } catch {
-      response = shown(error, to: request, visit)
-      if visit.isKnown { response = masked(response) }
+    var context = context(of: request)
+    do throws(Problem) { response = try await answered(request, &context) } catch {
+      response = shown(error, to: request, context)
+      if context.isKnown { response = masked(response) }
     }
     metrics.count(status: response.status, after: time.elapsed() - began)
-    return APIServer.sealed(response)
+    return APIServer.withSecurityHeaders(response)
   }
 
   /// The answer as no cache keeps it and no browser misreads it.
-  private static func sealed(_ response: HTTPServerResponse) -> HTTPServerResponse {
+  private static func withSecurityHeaders(_ response: HTTPServerResponse) -> HTTPServerResponse {
     var response = response
     // What is shown is the caller's alone, and no page is made of it.
     if response.headers["Cache-Control"] == nil { response.headers["Cache-Control"] = "no-store" }
@@ -121,15 +121,15 @@ package final class APIServer: Sendable {
   }
 
   /// What is known of a request while it is answered.
-  private struct Visit {
+  private struct RequestContext {
     /// Whether it is known who asks.
     var isKnown = false
     /// Whether the answer is a page, for a person.
     var isPage: Bool
   }
 
-  private func visit(of request: HTTPServerRequest) -> Visit {
-    Visit(
+  private func context(of request: HTTPServerRequest) -> RequestContext {
+    RequestContext(
       isPage: request.headers["Accept"]?.contains("text/html") == true && !request.rawPath.hasPrefix("\(apiRoot)/"))
   }
 
@@ -143,17 +143,18 @@ package final class APIServer: Sendable {
         default: .refusal(.request)
         }
       let problem = Problem(kind, kind == .refusal(.request) ? text : kind.remedy)
-      return APIServer.sealed(shown(problem, to: request, visit(of: request)))
+      return APIServer.withSecurityHeaders(shown(problem, to: request, context(of: request)))
     }
   }
 
   /// A problem as a person sees it, or as a program reads it.
-  private func shown(_ problem: Problem, to request: HTTPServerRequest, _ visit: Visit) -> HTTPServerResponse {
-    guard visit.isPage else { return problem.response }
+  private func shown(_ problem: Problem, to request: HTTPServerRequest, _ context: RequestContext) -> HTTPServerResponse
+  {
+    guard context.isPage else { return problem.response }
     let isForm = request.method == "POST" && problem.kind != .foreignOrigin
     let path = isForm ? request.pageOfForm : request.query.items.isEmpty ? nil : request.rawPath
     return ProblemPage.response(
-      of: problem, page: path, isKnown: visit.isKnown, isSandbox: service.agent.isSandbox)
+      of: problem, page: path, isKnown: context.isKnown, isSandbox: service.agent.isSandbox)
   }
 
   /// The answer without the secrets that are known now; of a stream, each event is masked.
@@ -170,12 +171,12 @@ package final class APIServer: Sendable {
 
   /// Checks a request, in the one order that holds for all of them, and has the part answer it that it is for.
   private func answered(
-    _ request: HTTPServerRequest, _ visit: inout Visit
+    _ request: HTTPServerRequest, _ context: inout RequestContext
   ) async throws(Problem) -> HTTPServerResponse {
     let entrance = Entrance(path: request.rawPath)
-    try gate.checkHost(request)
-    try gate.checkOrigin(request)
-    visit.isPage = entrance == .pages || entrance == .login || visit.isPage && entrance != .tools
+    try authenticator.checkHost(request)
+    try authenticator.checkOrigin(request)
+    context.isPage = entrance == .pages || entrance == .login || context.isPage && entrance != .tools
     try entrance.check(method: request.method)
     let routed =
       entrance == .api
@@ -183,12 +184,14 @@ package final class APIServer: Sendable {
     let caller: APICaller
     switch entrance.identity {
     case .anyone: return try await answer(request, at: entrance)
-    case .token: caller = try await gate.caller(of: request)
+    case .token: caller = try await authenticator.caller(of: request)
     case .visitor:
-      guard let visitor = try await gate.visitor(of: request, service.sessions) else { return unknown(request) }
+      guard let visitor = try await authenticator.visitor(of: request, service.sessions) else {
+        return unknown(request)
+      }
       caller = visitor
     }
-    visit.isKnown = true
+    context.isKnown = true
     if let scope = entrance.scope { try check(.token(scope), for: caller, entrance.need) }
     switch entrance {
     case .metrics: return .text(try await figures(for: caller), type: Metrics.type)
@@ -205,7 +208,7 @@ package final class APIServer: Sendable {
   private func answer(_ request: HTTPServerRequest, at entrance: Entrance) async throws(Problem) -> HTTPServerResponse {
     switch entrance {
     case .hooks:
-      return await WebhookDoor(service: service, counts: webhookCounts, isReady: content.withLock { $0.isReady })
+      return await WebhookHandler(service: service, counts: webhookCounts, isReady: content.withLock { $0.isReady })
         .answer(request)
     case .health: return .text("ok\n")
     case .readiness:
@@ -280,7 +283,7 @@ package final class APIServer: Sendable {
   // MARK: Pages
 
   private var loginPage: LoginPage {
-    LoginPage(gate: gate, sessions: service.sessions, isSandbox: service.agent.isSandbox)
+    LoginPage(authenticator: authenticator, sessions: service.sessions, isSandbox: service.agent.isSandbox)
   }
 
   /// The answer to a browser that hasn't logged in.
@@ -492,18 +495,18 @@ package final class APIServer: Sendable {
 
   private func toolAnswer(_ request: HTTPServerRequest, _ caller: APICaller) async throws(Problem) -> HTTPServerResponse
   {
-    let door = ToolDoor(tools: tools, gate: gate)
-    try door.checkForm(request)
-    switch door.message(in: request) {
+    let handler = ToolHandler(tools: tools, authenticator: authenticator)
+    try handler.checkForm(request)
+    switch handler.message(in: request) {
     case .answer(let response): return masked(response)
     case .request(let id, let method, let params, let client):
       let isLooking = ToolService.isLooking(method, params)
       if !isLooking { try check(.token(.start), for: caller) }
       let asking = toolCaller(caller)
       guard !isLooking, request.acceptsEvents else {
-        return masked(await door.response(to: id, method, params, of: client, from: asking))
+        return masked(await handler.response(to: id, method, params, of: client, from: asking))
       }
-      return door.stream(id, method, params, of: client, from: asking, as: caller, lease: try lease())
+      return handler.stream(id, method, params, of: client, from: asking, as: caller, lease: try lease())
     }
   }
 
@@ -538,10 +541,10 @@ package final class APIServer: Sendable {
 
   /// Answers a request of the command line as lines.
   private func lines(_ request: HTTPServerRequest, _ caller: APICaller) async throws(Problem) -> HTTPServerResponse {
-    let door = RequestDoor(service: service, gate: gate, program: program)
-    let given = try door.asked(request) { scope throws(Problem) in try check(scope, for: caller) }
+    let handler = RequestDoor(service: service, authenticator: authenticator, program: program)
+    let given = try handler.asked(request) { scope throws(Problem) in try check(scope, for: caller) }
     let asked = try await permitted(given, for: caller)
-    return door.response(to: asked, from: caller, lease: RequestDoor.isStream(asked) ? try lease() : nil)
+    return handler.response(to: asked, from: caller, lease: RequestDoor.isStream(asked) ? try lease() : nil)
   }
 
   /// A place among the streams.
@@ -563,7 +566,7 @@ package final class APIServer: Sendable {
     var response = HTTPServerResponse(headers: [
       "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
     ])
-    response.body = .stream { [service, store, gate] writer in
+    response.body = .stream { [service, store, authenticator] writer in
       defer { withExtendedLifetime(lease) {} }
       let replies = EventStreamReplies(writer, for: caller, hiding: store.secrets)
       await withTaskGroup(of: Void.self) { group in
@@ -571,7 +574,7 @@ package final class APIServer: Sendable {
           await service.handle(asked, from: caller.caller, to: replies)
         }
         group.addTask {
-          await gate.repeatSign(to: caller) { (try? await writer.write(": still here\n\n")) != nil }
+          await authenticator.repeatSign(to: caller) { (try? await writer.write(": still here\n\n")) != nil }
         }
         await group.next()
         group.cancelAll()

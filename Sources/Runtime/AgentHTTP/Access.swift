@@ -23,7 +23,7 @@ struct APICaller: Sendable {
     self.recipes = recipes
   }
 
-  /// Whoever has a token.
+  /// The owner of a token.
   init(_ token: TokenIssued) {
     caller = AgentCaller(token: token)
     scopes = Set(token.scopes)
@@ -35,7 +35,7 @@ struct APICaller: Sendable {
 }
 
 /// The checks of a request before anything is done.
-struct Gate: Sendable {
+struct Authenticator: Sendable {
   let store: any StateStore
   let settings: ServerSettings
   let time: any TimeSource
@@ -45,10 +45,12 @@ struct Gate: Sendable {
     // The kernel says who is at the other end of a Unix socket.
     if request.account != nil { return }
     let given = request.headers["Host"] ?? ""
-    let host = Gate.name(ofHost: given)
+    let host = Authenticator.name(ofHost: given)
     var names = ["localhost", "127.0.0.1", "[::1]"]
     names += settings.listen.map { $0.host.contains(":") ? "[\($0.host)]" : $0.host }
-    if let own = settings.publicURL.flatMap(Gate.host(ofURL:)) { names.append(Gate.name(ofHost: own)) }
+    if let own = settings.publicURL.flatMap(Authenticator.host(ofURL:)) {
+      names.append(Authenticator.name(ofHost: own))
+    }
     guard names.contains(where: { $0.utf8.equalsIgnoringASCIICase(host.utf8) }) else {
       throw Problem(
         .foreignHost,
@@ -65,8 +67,8 @@ struct Gate: Sendable {
   func checkOrigin(_ request: HTTPServerRequest) throws(Problem) {
     if let origin = request.headers["Origin"] {
       let host = request.headers["Host"] ?? ""
-      let own = settings.publicURL.flatMap(Gate.host(ofURL:))
-      let given = Gate.host(ofURL: origin) ?? ""
+      let own = settings.publicURL.flatMap(Authenticator.host(ofURL:))
+      let given = Authenticator.host(ofURL: origin) ?? ""
       guard !given.isEmpty, [host, own ?? ""].contains(where: { $0.utf8.equalsIgnoringASCIICase(given.utf8) }) else {
         throw Problem(.foreignOrigin, "pages of '\(origin.brief)' can't send requests to this agent")
       }
@@ -110,11 +112,11 @@ struct Gate: Sendable {
     return await validToken(digest) != nil
   }
 
-  /// Says again and again that a stream is still there, by which clients that are gone are found, until the caller is
-  /// no longer let in or the sign can't be given.
+  /// Sends a keep-alive sign again and again, to notice clients that are gone, until the caller is no longer let in or
+  /// the sign can't be sent.
   func repeatSign(to caller: APICaller, _ give: () async -> Bool) async {
     while !Task.isCancelled {
-      try? await time.sleep(for: Gate.silence)
+      try? await time.sleep(for: Authenticator.silence)
       guard await isStillIn(caller), await give() else { return }
     }
   }

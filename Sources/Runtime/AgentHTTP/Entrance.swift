@@ -1,13 +1,14 @@
-// What a request is for, by its path, and what each part asks of its callers.
+// The parts of the API and the pages, by path, and how each authenticates its callers.
 //
-// Every request passes the same checks in the same order (`APIServer.answered`): host, origin, path and method, identity,
-// scope, limit. What differs is declared here, so that a new part has to say how it knows its callers.
+// Every request passes the same checks in the same order (`APIServer.answered`): host, origin, path and method,
+// identity, scope, limit. The differences are declared here, so that a new part has to state how it authenticates its
+// callers.
 import Agent
 import HTTPServer
 import Recipes
 import RunState
 
-/// A part of what the agent answers over HTTP.
+/// A part of the agent's HTTP interface.
 enum Entrance: Hashable, CaseIterable {
   /// Deliveries to webhooks.
   case hooks
@@ -44,7 +45,7 @@ enum Entrance: Hashable, CaseIterable {
       case "/readyz": .readiness
       case "/openapi.json", "\(apiRoot)/openapi.json": .document
       case "/metrics": .metrics
-      case ToolDoor.path: .tools
+      case ToolHandler.path: .tools
       case RequestDoor.path: .lines
       case "/login", "/logout": .login
       case _ where path.hasPrefix(Webhook.root): .hooks
@@ -73,7 +74,7 @@ enum Entrance: Hashable, CaseIterable {
     }
   }
 
-  /// What needs that scope, as the end of a refusal.
+  /// The things that need the scope, as the end of a refusal.
   var need: String { self == .lines ? "'errand --remote' needs for every command" : "this needs" }
 
   /// The methods that are answered; nil where the path decides.

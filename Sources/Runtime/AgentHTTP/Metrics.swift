@@ -1,24 +1,25 @@
-/// What the agent has done since it started, as Prometheus reads it (text format 0.0.4).
+/// Counts events since the agent's start, and shows the counts to Prometheus (text format 0.0.4).
 ///
-/// Runs, steps and slots are counted when they are on disk, from the events themselves, so that what is counted has
-/// happened. Labels name recipes, actions, statuses and paths of webhooks, never runs. There are at most 1,000 series: once
-/// `mostNamed` are there, further recipes and their actions count as `other`, and so do paths of webhooks beyond `mostDeliveries` series.
+/// Runs, steps and slots are counted from the events themselves once they are on disk, so that no count is of something
+/// that was lost. Labels name recipes, actions, statuses and paths of webhooks, never runs. There are at most 1,000
+/// series: once `mostNamed` are there, further recipes and their actions count as `other`, and so do paths of webhooks
+/// beyond `mostDeliveries` series.
 package import Basics
 package import RunState
 import Synchronization
 
 package final class Metrics: Sendable {
-  /// The most series that name recipes; those of `other` come on top.
+  /// The most series that name recipes; the series of `other` come on top.
   static let mostNamed = 700
   /// The most series that name paths of webhooks.
   static let mostDeliveries = 100
   static let type = "text/plain; version=0.0.4; charset=utf-8"
-  /// The recipe or path of what comes after these.
+  /// The label for further recipes and paths.
   static let other = "other"
 
   private enum Family: UInt8 { case runsStarted, runsEnded, stepsEnded, attemptsEnded, slots }
 
-  /// What is counted apart; its texts are shared with the events, or small.
+  /// One series; its texts are shared with the events, or small.
   private struct Series: Hashable {
     var family: Family
     /// Empty where no recipe is named.
@@ -56,7 +57,7 @@ package final class Metrics: Sendable {
   /// Counts what became durable.
   ///
   /// - Parameters:
-  ///   - syncTime: What the sync took.
+  ///   - syncTime: The duration of the sync.
   ///   - recipe: Finds the recipe of a run.
   package func count(_ events: [StateEvent], syncTime: Duration, recipe: (_ run: String) -> String?) {
     content.withLock { content in
@@ -79,7 +80,7 @@ package final class Metrics: Sendable {
           if slot.outcome == .reset { break }
           content.add(.slots, "", slot.outcome.rawValue, slot.count)
           if slot.outcome == .started, slot.cause.kind == .slot {
-            // Up to a second isn't recorded, and what is less may be the schedule's jitter.
+            // A delay of up to a second isn't recorded, and it may be the schedule's jitter.
             let late = slot.lateBy ?? min(slot.at.span(since: slot.slot) ?? .zero, .seconds(1))
             content.lateness.add(late.inSeconds)
           }
@@ -96,7 +97,7 @@ package final class Metrics: Sendable {
 
   // MARK: Showing
 
-  /// What is true now, besides what is counted.
+  /// The current values that aren't counted.
   package struct Present: Sendable {
     /// The version of the program.
     package var version: String
@@ -174,7 +175,7 @@ package final class Metrics: Sendable {
 private struct Histogram {
   /// The upper bounds, in seconds.
   let bounds: [Double]
-  /// By the bounds, not added up; the last is for what is larger than all.
+  /// By bound, not added up; the last is for values above all bounds.
   private(set) var counts: [Int]
   private(set) var sum = 0.0
 

@@ -1,4 +1,4 @@
-// The document of the API (OpenAPI 3.1), made from what the verbs declare.
+// The document of the API (OpenAPI 3.1), made from the declarations of the verbs.
 import ActionKit
 import Agent
 import Basics
@@ -10,7 +10,7 @@ package enum OpenAPIDocument {
   ///
   /// - Parameters:
   ///   - program: The program with its version.
-  ///   - servers: The URLs under which it is reached, if they are known.
+  ///   - servers: The URLs of the API, if they are known.
   package static func text(program: String, servers: [String] = []) -> String {
     JSON.shown(value(program: program, servers: servers), .pretty)
   }

@@ -2,7 +2,7 @@ package import Agent
 import Basics
 package import HTTPServer
 
-/// What is wrong with a request, as `application/problem+json` (RFC 9457).
+/// A fault of a request, as `application/problem+json` (RFC 9457).
 ///
 /// The type is the path of a page that explains the kind; `kind` is the last part of it, for programs to decide by.
 package struct Problem: Error, Sendable {
@@ -82,7 +82,7 @@ package struct Problem: Error, Sendable {
       }
     }
 
-    /// What to do about it, for the page of the kind.
+    /// The fix, for the page of the kind.
     package var remedy: String {
       switch self {
       case .refusal(.request): "Compare the request with /openapi.json. The detail names the member that is wrong."
@@ -136,7 +136,7 @@ package struct Problem: Error, Sendable {
   package typealias Fault = RequestRefusedError.Fault
 
   package var kind: Kind
-  /// What is wrong and what to do, for people.
+  /// The fault and the fix, for people.
   package var detail: String
   package var faults: [Fault] = []
   /// The differences from the plan that the request names.

@@ -17,16 +17,16 @@ final class EventStreamReplies: AgentReplies {
   private var seesData: Bool { caller.seesData }
   private let hasSnapshot = Mutex(false)
 
-  private let secrets: SecretBook
+  private let secrets: SecretRegistry
 
-  /// - Parameter secrets: What is masked in the events.
-  init(_ writer: HTTPBodyWriter, for caller: APICaller, hiding secrets: SecretBook) {
+  /// - Parameter secrets: The secrets to mask in the events.
+  init(_ writer: HTTPBodyWriter, for caller: APICaller, hiding secrets: SecretRegistry) {
     self.secrets = secrets
     self.writer = writer
     self.caller = caller
   }
 
-  // Only what is small and final comes this way, and waits for nothing: the client is gone or reads on.
+  // Only small, final answers come this way, and none waits: the client is gone or reads on.
   func give(_ reply: AgentReply) {
     guard case .refused(let refusal) = reply else { return }
     pending.withLock { $0 = refusal }
@@ -42,9 +42,9 @@ final class EventStreamReplies: AgentReplies {
     if let message = message(of: reply) { await send(message) } else { give(reply) }
   }
 
-  /// What is sent of an answer, which may be nothing; nil if the answer doesn't come in turn.
+  /// The bytes to send for an answer, maybe none; nil if the answer isn't part of the stream.
   ///
-  /// Apart from where it is sent, because each of many streams holds what an async function holds.
+  /// This is separate from the sending, because each of many streams holds the variables of its async function.
   private func message(of reply: AgentReply) -> [UInt8]? {
     switch reply {
     case .progress(let progress): progress.shown(withData: seesData).map { message("progress", $0) } ?? []

@@ -15,7 +15,7 @@ import Synchronization
 
 struct RequestDoor: Sendable {
   let service: RunService
-  let gate: Gate
+  let authenticator: Authenticator
   let program: String
 
   static let path = "\(apiRoot)/requests"
@@ -64,7 +64,7 @@ struct RequestDoor: Sendable {
       "Content-Type": "application/jsonl", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
       "Errand-Program": program,
     ])
-    response.body = .stream { [service, gate] writer in
+    response.body = .stream { [service, authenticator] writer in
       defer { withExtendedLifetime(lease) {} }
       let queue = LineQueue()
       let line = RequestLine(
@@ -77,7 +77,7 @@ struct RequestDoor: Sendable {
           queue.finish()
         }
         group.addTask {
-          await gate.repeatSign(to: caller) { queue.send(RequestDoor.heartbeat) }
+          await authenticator.repeatSign(to: caller) { queue.send(RequestDoor.heartbeat) }
           queue.close()
         }
         try await queue.write(to: writer)

@@ -1,4 +1,4 @@
-// Which request a method and a path mean, read from what the verbs declare.
+// Finds the request for a method and a path, from the declarations of the verbs.
 import Agent
 import ActionKit
 import Basics
@@ -7,7 +7,7 @@ import HTTPServer
 /// Where every path of the API begins.
 package let apiRoot = "/api/v1"
 
-/// A verb that was found for a path, with what the path says.
+/// A verb that was found for a path, with the parameters in the path.
 struct RoutedVerb {
   var verb: AgentVerb
   var route: AgentVerb.Route
@@ -108,7 +108,7 @@ extension RoutedVerb {
     do throws(RequestRefusedError) { return try AgentRequest(reading: .map(line)) } catch { throw Problem(error) }
   }
 
-  /// What an Idempotency-Key is to a request.
+  /// The use of an Idempotency-Key by a request.
   enum KeyUse {
     /// That member, unless the body has it.
     case member(String)
@@ -116,7 +116,7 @@ extension RoutedVerb {
     case needless
   }
 
-  /// What an Idempotency-Key is; nil where nothing is made, and it is refused.
+  /// The use of an Idempotency-Key; nil if the request makes nothing, so that a key is refused.
   var keyUse: KeyUse? {
     switch verb.name {
     case "signal": .member("id")
@@ -125,7 +125,7 @@ extension RoutedVerb {
     }
   }
 
-  /// What an Idempotency-Key does, for the document of the API.
+  /// The description of the Idempotency-Key, for the document of the API.
   var keySummary: String? {
     switch keyUse {
     case .member("id")?: "The event's id, if the body has none."
@@ -140,7 +140,7 @@ extension RoutedVerb {
     text.count > 1 && text.hasPrefix("\"") && text.hasSuffix("\"") ? String(text.dropFirst().dropLast()) : text
   }
 
-  /// What to say of a name that isn't declared.
+  /// The message about an undeclared name.
   private func stray(_ name: String, _ what: String) -> String {
     let names = others.map(\.name)
     let guess = name.nearest(among: names).map { "did you mean '\($0)'?" }

@@ -22,7 +22,7 @@ package struct AgentAccess: Sendable {
   package var person: String
   /// Records the exchanges of services.
   package var recorder: Recorder?
-  /// What this process takes up of a state that several share, in place of what errand.yaml says.
+  /// The queues that this process claims runs from in a shared state; they replace the ones in errand.yaml.
   package var queues: [String]?
   package var capacity: Int?
   /// The agent elsewhere that is asked in place of the folder's.
@@ -52,9 +52,9 @@ package struct AgentAccess: Sendable {
     self.tell = tell
   }
 
-  package func factory(standIns: [String: Value] = [:]) -> RunFactory {
+  package func factory(connectionOverrides: [String: Value] = [:]) -> RunFactory {
     var factory = RunFactory(workspace: workspace, secrets: secrets, pool: ServicePool(time: time), time: time)
-    factory.standIns = standIns
+    factory.connectionOverrides = connectionOverrides
     factory.recorder = recorder
     return factory
   }
@@ -237,7 +237,7 @@ package struct AgentAccess: Sendable {
       database: workspace.database?.url, isSandbox: isSandbox)
   }
 
-  /// What this process is to those that share the state.
+  /// The terms of this process as a worker of a shared state.
   private func terms(_ workspace: Workspace, _ secrets: SecretSources) async -> WorkerTerms {
     var terms = await workspace.workerTerms(program: identity.program, secrets)
     if let queues { terms.queues = Set(queues) }
@@ -245,7 +245,7 @@ package struct AgentAccess: Sendable {
     return terms
   }
 
-  /// Tells those that share the state what errand.yaml says of this process now.
+  /// Updates this process's terms in a shared state after errand.yaml has changed.
   package func offer(_ workspace: Workspace, _ secrets: SecretSources, on store: any StateStore) async {
     guard let store = store as? SharedStateStore else { return }
     if let settings = workspace.database, let database = store.database as? PostgresDatabase,
@@ -272,7 +272,7 @@ package struct AgentAccess: Sendable {
     do throws(StateError) {
       let store = try await FileStateStore.open(
         workspace.stateFolder, program: version, fileSystem: fileSystem,
-        // What a command leaves in a short journal, the next start reads in no time.
+        // A short journal that a command leaves costs the next start no time.
         compaction: CompactionRule(smallestAtEnd: isServing ? 0 : 64 << 10),
         keeping: isLocked ? workspace.retention : nil, time: time)
       for notice in store.notices { tell(.state(notice)) }
@@ -292,7 +292,7 @@ package struct AgentAccess: Sendable {
     let workspace = workspace
     let sandboxes = factory().sandboxes
     let tell = tell
-    let secret: SecretBook.Source = { name, isFresh in
+    let secret: SecretRegistry.Source = { name, isFresh in
       await workspace.secret(named: name, from: isFresh ? workspace.secretSources() : factory().secrets)
     }
     store.secrets.ask(renewed: { factory().workspace.isRenewed($0) }, secret)

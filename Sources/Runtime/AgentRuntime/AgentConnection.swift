@@ -5,7 +5,7 @@ package import Runs
 
 /// A command's connection to a state folder: its own agent, or a client of another process's agent, here or elsewhere.
 ///
-/// All take the same requests, so that a command doesn't depend on which it is.
+/// All three take the same requests, so that a command doesn't depend on the kind of connection.
 package enum AgentConnection: Sendable {
   /// This process is the folder's agent. The lock and the server are nil if no other process can use the state.
   case agent(LocalAgent, caller: AgentCaller, lock: FolderLock? = nil, server: AgentServer? = nil)
@@ -64,7 +64,7 @@ package enum AgentConnection: Sendable {
     }
   }
 
-  /// Whether nobody carries a run on once this process has left.
+  /// Whether no program works on a run once this process has left.
   package func leavesAlone(_ run: String) async -> Bool {
     guard let agent else { return false }
     return await !agent.service.isCarriedOn(run)

@@ -160,7 +160,7 @@ extension RuntimeError {
     let kind: Kind =
       switch error.kind {
       case .invalid, .damaged, .newer, .secret: .configuration
-      case .unavailable, .fatal, .closed, .deposed: isShared ? .unavailable : .cannotCreate
+      case .unavailable, .fatal, .closed, .fenced: isShared ? .unavailable : .cannotCreate
       }
     self.init(kind, error.message)
   }

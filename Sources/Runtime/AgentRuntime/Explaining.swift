@@ -28,32 +28,32 @@ extension Workspace {
   package func explanation(
     of facts: RunFacts, in zone: TimeZoneRules? = nil, isServed: Bool, holder: Int?
   ) async -> Explanation {
-    let book = await secretBook(secretSources())
-    // The values that conditions read; secrets are masked in what is shown.
-    let seen = await facts.restored(by: book)
+    let registry = await secretRegistry(secretSources())
+    // The values that conditions read; secrets in the shown texts are masked.
+    let seen = await facts.restored(by: registry)
     let conditions = recipe(facts.run.origin.file, among: seen.texts, of: facts.run.origin).recipe.map { recipe in
       StepReplay(of: recipe, seen.run) { seen.output(of: $0) }
     }
     let clock = zone.map { WallClock($0, now: facts.now) } ?? wallClock(facts.now)
     return Explanation(of: seen, conditions: conditions, clock: clock, isServed: isServed, holder: holder).mapTexts {
-      book.finder.redact($0)
+      registry.finder.redact($0)
     }
   }
 
-  /// The input of a step, computed again from the record as when a run is resumed, and what the step does.
+  /// The input of a step, computed again from the record as when a run is resumed, and the step's action.
   ///
-  /// In the input, marks stand for secrets.
+  /// Secrets in the input are masked.
   package func input(
     ofStep path: StepPath, in facts: RunFacts
   ) async -> (input: StepReplay.Input, work: String) {
-    let book = await secretBook(secretSources())
-    let seen = await facts.restored(by: book)
+    let registry = await secretRegistry(secretSources())
+    let seen = await facts.restored(by: registry)
     let recipe = recipe(seen.run.origin.file, among: seen.texts, of: seen.run.origin).recipe
     guard let recipe else { return (.unknown, "") }
     let replay = StepReplay(of: recipe, seen.run, output: { seen.output(of: $0) }, items: { seen.items(of: $0) })
     var input = facts.run.erasedAt == nil ? replay.input(at: path) : .unknown
-    // A secret that came back in an output is a part of what was restored.
-    if case .value(let value) = input { input = (try? book.masked(value)).map { .value($0) } ?? .unknown }
+    // A restored output may hold a secret.
+    if case .value(let value) = input { input = (try? registry.masked(value)).map { .value($0) } ?? .unknown }
     return (input, replay.work(ofStepAt: path) ?? "")
   }
 }

@@ -18,7 +18,7 @@ package struct MadePlan: Sendable {
   package var text: String { JSON.shown(document, .pretty) }
 }
 
-/// The run that a plan is of, with what was found for it.
+/// A run to plan, with the data that was read for it.
 package struct PlannedRun: Sendable {
   package var file: String
   package var texts: Value
@@ -30,7 +30,7 @@ package struct PlannedRun: Sendable {
   package var secrets: Secrets
   /// The program's version.
   package var program: String
-  /// What keeps the limits of connections that have some.
+  /// The limiters of connections that have limits.
   package var limiters: [String: ConnectionLimiter] = [:]
 
   package init(_ file: String, texts: Value, zone: String?, inputs: ValueMap, secrets: Secrets, program: String) {
@@ -47,20 +47,20 @@ extension RunFactory {
   /// Plans a run: reads from its services, and writes nothing.
   ///
   /// - Parameters:
-  ///   - book: The secrets that the document leaves out.
+  ///   - registry: The secrets that the document leaves out.
   ///   - instant: When the plan's clock begins, so that a repeated plan compares with the first; now if nil.
   package func plan(
-    _ run: PlannedRun, hiding book: SecretBook, at instant: Timestamp? = nil
+    _ run: PlannedRun, hiding registry: SecretRegistry, at instant: Timestamp? = nil
   ) async throws(RuntimeError) -> MadePlan {
     // Checked again, so that its expressions can handle values that are not known yet.
     guard let recipe = check(run.file, among: run.texts, run.language, zone: run.zone, isForPlan: true).recipe else {
       throw RuntimeError(.invalid, "'\(run.file)' cannot be planned")
     }
     var run = run
-    var standIns = standIns
+    var connectionOverrides = connectionOverrides
     // As for a run: a setting of a connection could lead out of the sandboxes.
     if let sandboxes {
-      standIns = try await sandboxes.settings(of: recipe, in: workspace)
+      connectionOverrides = try await sandboxes.settings(of: recipe, in: workspace)
       run.overrides = [:]
       run.isSandbox = true
     }
@@ -68,13 +68,14 @@ extension RunFactory {
     let snapshot = Snapshot()
     // The services of a plan answer from its snapshot, so no run may share them.
     let services = try workspace.services(
-      for: recipe, secrets: run.secrets, hiding: book.all, overrides: run.overrides, standIns: standIns, time: time,
+      for: recipe, secrets: run.secrets, hiding: registry.all, overrides: run.overrides,
+      connectionOverrides: connectionOverrides, time: time,
       pool: ServicePool(time: time), limiters: run.limiters,
       interceptor: { snapshot.transport(of: $0, over: network?($0, $1) ?? $1) }, on: copy)
     let inputs = Value.map(run.inputs)
     let now = instant ?? time.now()
     let plan = await Planner.plan(
-      recipe, inputs: inputs, secrets: run.secrets, services: services, values: try await values(run, recipe, book),
+      recipe, inputs: inputs, secrets: run.secrets, services: services, values: try await values(run, recipe, registry),
       time: time, start: now, folder: folder ?? workspace.root)
     var heading = ValueMap()
     heading["recipe"] = .string(recipe.name)
@@ -90,8 +91,8 @@ extension RunFactory {
     let overrides = ValueMap(run.overrides.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
     do throws(StateError) {
       // By reference, so that a run can take them from the plan.
-      heading["inputs"] = try MadePlan.withoutSecrets(inputs, book)
-      heading["overrides"] = try MadePlan.withoutSecrets(.map(overrides), book)
+      heading["inputs"] = try MadePlan.withoutSecrets(inputs, registry)
+      heading["overrides"] = try MadePlan.withoutSecrets(.map(overrides), registry)
     } catch {
       throw RuntimeError(.invalid, error.message)
     }
@@ -132,12 +133,12 @@ extension RunFactory {
 
   /// The stored values that the run may read, from the database, or from the folder, whichever process holds it.
   private func values(
-    _ run: PlannedRun, _ recipe: Recipe, _ book: SecretBook
+    _ run: PlannedRun, _ recipe: Recipe, _ registry: SecretRegistry
   ) async throws(RuntimeError) -> [String: Value] {
     let isLocal = { (connection: String) in
       workspace.catalog.plugin(workspace.configuration.plugins[connection] ?? connection)?.isLocal ?? false
     }
-    // What is served in a sandbox has a state of its own.
+    // The services of a sandbox have a state of their own.
     guard !run.isSandbox || sandboxes != nil, recipe.connectionNames.contains(where: isLocal) else { return [:] }
     var values: [String: Value]
     if let database = workspace.database {
@@ -149,7 +150,7 @@ extension RunFactory {
     }
     for (name, value) in values {
       // A value that cannot be restored can be replaced and removed, but not read.
-      values[name] = (try? await book.restored(value, as: "the stored value '\(name)'")) ?? value
+      values[name] = (try? await registry.restored(value, as: "the stored value '\(name)'")) ?? value
     }
     return values
   }
@@ -157,10 +158,10 @@ extension RunFactory {
 
 extension MadePlan {
   /// Each member as it is, or by reference if it holds a secret.
-  fileprivate static func withoutSecrets(_ members: Value, _ book: SecretBook) throws(StateError) -> Value {
+  fileprivate static func withoutSecrets(_ members: Value, _ registry: SecretRegistry) throws(StateError) -> Value {
     var map = members.map ?? ValueMap()
     for member in map.members {
-      let masked = try book.masked(member.value)
+      let masked = try registry.masked(member.value)
       if masked.isMasked { map[member.key] = .object([reference: StoredValue.inline(masked).encoded()]) }
     }
     return .map(map)
@@ -172,14 +173,14 @@ extension MadePlan {
   /// The inputs of a plan, with the secrets restored that it holds by reference.
   package static func inputs(of plan: Value, in workspace: Workspace) async throws(RuntimeError) -> ValueMap {
     var inputs = plan["inputs"]?.map ?? ValueMap()
-    var book: SecretBook?
+    var registry: SecretRegistry?
     for member in inputs.members {
       guard let kept = member.value.map, kept.count == 1, let reference = kept[reference],
         case .inline(let masked)? = try? StoredValue(reading: reference)
       else { continue }
       // The files are read once, and only if an input needs them.
-      let known = if let book { book } else { await workspace.secretBook(workspace.secretSources()) }
-      book = known
+      let known = if let registry { registry } else { await workspace.secretRegistry(workspace.secretSources()) }
+      registry = known
       do throws(StateError) {
         inputs[member.key] = try await known.restored(masked, as: "the input '\(member.name ?? "")' of the plan")
       } catch {

@@ -52,7 +52,7 @@ extension Workspace {
     return needed
   }
 
-  /// The secrets that are available without running a command: those of files and of connections.
+  /// The secrets of files and connections that are available without running a command.
   ///
   /// They are known before the first run, so that no earlier record holds one.
   package func knownSecrets(_ sources: SecretSources) async -> [(name: String, text: String)] {
@@ -104,20 +104,20 @@ extension Workspace {
     }
   }
 
-  /// A book of the secrets that are available without running a command, for examining a state.
-  package func secretBook(_ sources: SecretSources) async -> SecretBook {
-    let book = SecretBook()
-    book.ask(renewed: isRenewed) { name, _ in await secret(named: name, from: sources, runsCommands: false) }
-    book.learn(await knownSecrets(sources))
-    return book
+  /// A registry of the secrets that are available without running a command, for examining a state.
+  package func secretRegistry(_ sources: SecretSources) async -> SecretRegistry {
+    let registry = SecretRegistry()
+    registry.ask(renewed: isRenewed) { name, _ in await secret(named: name, from: sources, runsCommands: false) }
+    registry.learn(await knownSecrets(sources))
+    return registry
   }
 
-  /// Adds every secret that connections and recipes need to a book, running commands if necessary; returns the names of
-  /// those that cannot be read.
-  package func tellEverySecret(to book: SecretBook) async -> [String] {
+  /// Adds every secret that connections and recipes need to a registry, running commands if necessary; returns the
+  /// names of unreadable ones.
+  package func tellEverySecret(to registry: SecretRegistry) async -> [String] {
     let sources = secretSources()
-    book.ask(renewed: isRenewed) { name, _ in await secret(named: name, from: sources) }
-    book.learn(await sources.inFiles())
+    registry.ask(renewed: isRenewed) { name, _ in await secret(named: name, from: sources) }
+    registry.learn(await sources.inFiles())
     var names = configuration.connections.flatMap { $0.secrets.map(\.name) } + databaseSecrets.map(\.name)
     for path in (try? recipeFiles()) ?? [] {
       guard let recipe = recipe(path, among: .null).recipe else { continue }
@@ -127,13 +127,13 @@ extension Workspace {
         names += neededSecrets(of: recipe, inputs: .map(inputs)).map(\.name)
       }
     }
-    await book.learn(named: names)
+    await registry.learn(named: names)
     for connection in configuration.connections {
       let hidden = await secrets(in: connection, from: sources, runsCommands: true)
-      let known = book.all
-      book.learn(hidden.filter { setting in !known.contains { $0.text.hasSameScalars(as: setting.text) } })
+      let known = registry.all
+      registry.learn(hidden.filter { setting in !known.contains { $0.text.hasSameScalars(as: setting.text) } })
     }
-    return Set(names).subtracting(book.all.map(\.name)).sorted { $0.precedesByScalars($1) }
+    return Set(names).subtracting(registry.all.map(\.name)).sorted { $0.precedesByScalars($1) }
   }
 
   /// The name of a connection's secret settings in the state.

@@ -201,7 +201,7 @@ private final class AnswerSink: HTTPBodySink {
   /// Why a line can't be read.
   var fault: String? { content.withLock { $0.fault } }
 
-  /// Takes every answer: one that goes on without end must not be collected.
+  /// Takes every answer: one without an end must not be collected.
   func accepts(_ head: HTTPResponse) -> Bool {
     let areLines = head.status == 200 && head.headers["Content-Type"] == "application/jsonl"
     if areLines {

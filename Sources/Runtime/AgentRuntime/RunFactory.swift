@@ -14,13 +14,13 @@ package struct RunFactory: Sendable {
   package var secrets: SecretSources
   package let pool: ServicePool
   package let time: any TimeSource
-  /// The settings that replace those of connections, by connection: of sandboxes, or of a recording.
-  package var standIns: [String: Value] = [:]
+  /// The settings of sandboxes or of a recording, by connection; they replace the connection's own.
+  package var connectionOverrides: [String: Value] = [:]
   /// The sandboxes that replace every service, if the whole agent is made up.
   package var sandboxes: ServedSandboxes?
   /// Where the paths of recipes start; nil for the folder of errand.yaml.
   package var folder: String?
-  /// What stands in for the folder's files, in a sandbox.
+  /// The copy that replaces the folder's files, in a sandbox.
   package var copy: FolderCopy? { didSet { folder = copy?.folder } }
   /// Intercepts requests between services and the network.
   package var interceptor: PluginContext.Interceptor?
@@ -67,14 +67,14 @@ package struct RunFactory: Sendable {
         """)
     }
     do throws(RuntimeError) {
-      var standIns = standIns
+      var connectionOverrides = connectionOverrides
       // A setting of a connection could lead a run out of the sandboxes.
       if let sandboxes {
-        standIns = try await sandboxes.settings(of: recipe, in: workspace)
+        connectionOverrides = try await sandboxes.settings(of: recipe, in: workspace)
         overrides = [:]
       }
       let inputs = record.origin.inputs
-      let isApart = sandboxes != nil || !standIns.isEmpty
+      let isApart = sandboxes != nil || !connectionOverrides.isEmpty
       let secrets =
         !isApart
         ? try await workspace.secrets(of: recipe, inputs: inputs, overrides: overrides, from: secrets)
@@ -84,7 +84,8 @@ package struct RunFactory: Sendable {
       let limiters = await pool.limiters(
         workspace.configuration.limits.filter { names.contains($0.key) }, keptIn: store)
       let services = try workspace.services(
-        for: recipe, secrets: secrets, overrides: overrides, standIns: standIns, time: time, pool: pool,
+        for: recipe, secrets: secrets, overrides: overrides, connectionOverrides: connectionOverrides, time: time,
+        pool: pool,
         limiters: limiters,
         interceptor: sandboxes?.interceptor ?? interceptor, calls: calls, recorder: recorder,
         renewing: isApart ? nil : self.secrets, from: record.origin.folder, on: copy)
@@ -136,11 +137,11 @@ package struct RunFactory: Sendable {
     return recipe
   }
 
-  /// Says in a run that began elsewhere which programs may carry it on; gives a sentence if its recipe doesn't tell.
+  /// Records in a run that began elsewhere which workers may claim it; returns a sentence if its recipe can't be read.
   package func place(_ run: inout RunRecord, withTexts texts: Value) -> String? {
     do throws(Diagnostics) {
       workspace.place(&run.origin, of: try checkedRecipe(of: run, among: texts))
-      // What files its actions worked with isn't recorded where there is one machine; this is the one that has them.
+      // A state of one machine doesn't record the files that actions worked with; they are on this machine.
       if workspace.database != nil, !workspace.configuration.worker.sharedFolder, run.home == nil, run.hasActed {
         run.home = workspace.home
       }

@@ -60,7 +60,7 @@ package struct Sandboxes: Sendable {
   /// The plugins and the addresses of their sandboxes.
   package var addresses: [(plugin: String, url: String)] { services.map { ($0.key, $0.value.baseURL) } }
 
-  /// The sandboxes that stand in for a service; those of files only have made-up ones.
+  /// The sandboxes that replace a service; the others only hold made-up files.
   private var services: [(key: String, value: any RunningSandbox)] {
     inOrder.filter { $0.value.baseURL != copy.folderOfMadeUpFiles }
   }

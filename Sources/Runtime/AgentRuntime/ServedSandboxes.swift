@@ -134,7 +134,7 @@ extension Workspace {
   package var inSandbox: Workspace {
     var workspace = self
     workspace.hasStandIns = true
-    // What is made up stays in the folder that is thrown away.
+    // The made-up state stays in the temporary folder.
     workspace.configuration.database = nil
     workspace.configuration.server.publicURL = nil
     workspace.configuration.server.listen.removeAll { !$0.isLoopback }

@@ -15,7 +15,7 @@ extension Workspace {
   /// Where the state is, for people.
   package var stateName: String { database?.url ?? stateFolder }
 
-  /// Where the files of runs are, for which they stay on this machine.
+  /// The machine and the folder of the runs' files; a run that has worked with files stays there.
   package var home: String { "\(Workspace.hostName):\(root)" }
 
   /// How the servers of a database are reached, with its password.
@@ -68,9 +68,9 @@ extension Workspace {
     do throws(DatabaseError) { return try await PostgresDatabase.open(servers) } catch { throw RuntimeError(error) }
   }
 
-  // MARK: What runs need, and what this machine offers
+  // MARK: The needs of runs, and the offers of this machine
 
-  /// What a program has to offer to carry on a run of a recipe; nothing where the state isn't shared.
+  /// The offers that a worker must have to claim a run of a recipe; none where the state isn't shared.
   ///
   /// Secrets stay where they are: a run goes to a machine that has them.
   package func needs(of recipe: Recipe, inputs: Value, overrides: [String: Value] = [:]) -> [String] {
@@ -92,14 +92,14 @@ extension Workspace {
     return needs.sorted { $0.precedesByScalars($1) }
   }
 
-  /// Says in a run which programs may carry it on, where the state is shared.
+  /// Records in a run which workers may claim it, where the state is shared.
   package func place(_ run: inout RunCreated, of recipe: Recipe) {
     if database == nil { return }
     run.needs = needs(of: recipe, inputs: run.inputs, overrides: run.overrides)
     run.queue = recipe.queue
   }
 
-  /// What runs find on this machine.
+  /// The plugins, connections, secrets and formats of this machine.
   package func offers(_ sources: SecretSources) async -> Set<String> {
     var offers = Set((1...StateFormat.version).map(RunNeed.format))
     offers.formUnion(catalog.plugins.map { RunNeed.plugin($0.identity) })
@@ -109,10 +109,10 @@ extension Workspace {
     return offers
   }
 
-  /// What people call this program among those that share the state.
+  /// The name that people see for this program in a shared state.
   package var workerName: String { configuration.worker.name ?? Workspace.hostName }
 
-  /// What this machine is to those that share the state.
+  /// This machine's terms as a worker of a shared state.
   ///
   /// - Parameter program: The program with its version.
   func workerTerms(program: String, _ sources: SecretSources) async -> WorkerTerms {

@@ -25,14 +25,14 @@ package struct Workspace: Sendable {
   package let stateFolder: String
   /// Whether the recipes and the state are on another machine, so that no file is read here.
   package var isElsewhere = false
-  /// Whether made-up services stand in for those of the connections.
+  /// Whether made-up services replace the connections' own.
   var hasStandIns = false
-  /// The zone of recipes that name none, in place of that of errand.yaml.
+  /// The zone of recipes that name none; it replaces the one in errand.yaml.
   package var zone: String?
   /// The recipes of runs that were checked here.
   package let checkedRecipes = CheckedRecipes()
 
-  /// The surroundings of a command that asks an agent elsewhere: no file here belongs to what it shows.
+  /// The surroundings of a command that asks an agent elsewhere: no local file belongs to the agent's recipes and runs.
   package init(ofAgentElsewhere catalog: ActionCatalog) {
     self.catalog = catalog
     configuration = Configuration()
@@ -71,7 +71,7 @@ package struct Workspace: Sendable {
   /// Finds and reads `errand.yaml`.
   ///
   /// - Parameters:
-  ///   - text: What counts more than what is in the file.
+  ///   - text: A text that replaces the content of the file.
   ///   - show: Called with the warnings and faults of the file.
   package init(
     catalog: ActionCatalog, configurationPath given: String?, stateFolder: String?, besides recipe: String? = nil,
@@ -115,7 +115,7 @@ package struct Workspace: Sendable {
   /// read.
   ///
   /// - Parameters:
-  ///   - configuration: What could be read; nil where nothing could, or where there is no errand.yaml.
+  ///   - configuration: The readable part; nil if there is none, or no errand.yaml.
   ///   - path: The path of errand.yaml, if there is one.
   package init(ofEdited configuration: Configuration?, at path: String?, in root: String, catalog: ActionCatalog) {
     self.catalog = catalog.looking(in: root)
@@ -144,14 +144,14 @@ package struct Workspace: Sendable {
 
   // MARK: Recipes
 
-  /// What recipes are checked against.
+  /// The environment for checking recipes.
   package var environment: RecipeEnvironment { environment(isApart: hasStandIns) }
 
-  /// What recipes are checked against.
+  /// The environment for checking recipes.
   ///
   /// - Parameters:
-  ///   - isApart: Whether sandboxes or a recording stand in for the services, so that connections have other settings.
-  ///   - overrides: Settings of connections in the place of those of errand.yaml, by `connections.NAME.SETTING`.
+  ///   - isApart: Whether sandboxes or a recording replace the services, so that connections have other settings.
+  ///   - overrides: Settings of connections that replace the ones in errand.yaml, by `connections.NAME.SETTING`.
   package func environment(isApart: Bool, overrides: [String: Value] = [:]) -> RecipeEnvironment {
     var environment = RecipeEnvironment(
       catalog: catalog, connections: configurationPath == nil ? nil : configuration.plugins,
@@ -173,7 +173,7 @@ package struct Workspace: Sendable {
 
   /// Reads and checks a recipe, and shows its faults.
   ///
-  /// - Parameter environment: What it is checked against; that of the folder if nil.
+  /// - Parameter environment: The environment to check it in; the folder's if nil.
   package func recipe(
     at path: String, in environment: RecipeEnvironment? = nil, show: (Diagnostics) -> Void
   ) throws(RuntimeError) -> Recipe {
@@ -203,12 +203,12 @@ package struct Workspace: Sendable {
   /// The connections of a recipe, with their secrets and the overrides of `--set`.
   ///
   /// - Parameters:
-  ///   - others: Secrets besides those of the recipe and the connections, which are masked too.
-  ///   - sources: Where the secrets of connections that grow old are read again; nil to keep them.
+  ///   - others: Further secrets to mask, besides the recipe's and the connections'.
+  ///   - sources: The sources to read expiring secrets of connections from again; nil to keep them.
   ///   - folder: The folder that the path of the recipe starts from; the working folder if nil.
   package func services(
     for recipe: Recipe, secrets: Secrets, hiding others: [(name: String, text: String)] = [],
-    overrides: [String: Value], standIns: [String: Value] = [:],
+    overrides: [String: Value], connectionOverrides: [String: Value] = [:],
     time: any TimeSource, pool: ServicePool, limiters: [String: ConnectionLimiter] = [:],
     interceptor: PluginContext.Interceptor? = nil,
     calls: (any CallInterceptor)? = nil,
@@ -222,10 +222,10 @@ package struct Workspace: Sendable {
       guard let plugin = catalog.plugin(declared?.plugin ?? name) else { continue }
       var settings = ValueMap()
       var renewal: Services.Renewal?
-      if let standIn = standIns[name] {
-        settings = standIn.map ?? settings
+      if let other = connectionOverrides[name] {
+        settings = other.map ?? settings
         if let copy, !plugin.isLocal {
-          // The sandbox stands in for the service; its files are those of the folder.
+          // The sandbox replaces the service; its files are the folder's.
           if settings["folder"]?.string == copy.folderOfMadeUpFiles { settings["folder"] = nil }
           let own = configuration.knownSettings(of: name, plugin)?.map
           for field in plugin.configuration.fields where Workspace.settingsOfFiles.contains(field.name) {
@@ -253,7 +253,8 @@ package struct Workspace: Sendable {
     return Services(
       catalog: catalog, connections: connections, redactor: Redactor(named: Workspace.adding(others, to: known)),
       time: time,
-      cacheFolder: standIns.isEmpty && recorder == nil ? "\(stateFolder)/cache" : nil, folder: root, pool: pool,
+      cacheFolder: connectionOverrides.isEmpty && recorder == nil ? "\(stateFolder)/cache" : nil, folder: root,
+      pool: pool,
       limiters: limiters, interceptor: interceptor, calls: recorder ?? calls,
       ownFiles: ownFiles(with: recipe.all.map(\.source.name), from: folder, naming: namedFiles), standIn: copy)
   }
@@ -346,7 +347,7 @@ package struct Workspace: Sendable {
     }
   }
 
-  /// Whether a path is that of a file whose texts are secrets.
+  /// Whether a path names a file of secrets.
   package func holdsSecrets(_ path: String) -> Bool {
     let files = configuration.secrets.files + configuration.secrets.ageFiles
     func whole(_ path: String, in folder: String) -> String {
@@ -355,9 +356,10 @@ package struct Workspace: Sendable {
     return files.contains { whole($0, in: root) == whole(path, in: Workspace.workingFolder) }
   }
 
-  /// The files and folders that no action may write, of which it may read only locks and what these name.
+  /// The files and folders that no action may write; of these, actions may read only locks and the files that these
+  /// name.
   ///
-  /// - Parameter named: What errand.yaml and the locks name.
+  /// - Parameter named: The files that errand.yaml and the locks name.
   private func ownFiles(with run: [String], from folder: String?, naming named: NamedFiles) -> OwnFiles {
     let folders = [stateFolder, configuration.state ?? ".errand"].filter { !$0.isEmpty }
     return OwnFiles(
@@ -368,17 +370,17 @@ package struct Workspace: Sendable {
       named: named)
   }
 
-  /// The files that errand.yaml and the locks of plugins name: programs with their arguments, documents, certificates; and
-  /// recipes outside the folders of recipes that others call.
+  /// The files that errand.yaml and the locks of plugins name: programs with their arguments, documents, certificates;
+  /// and recipes outside the folders of recipes that others call.
   ///
-  /// Every text in them counts that leads to a file, from the folder of errand.yaml or from one that they name in it, as a
-  /// program may work there. What a lock names may come later.
+  /// Every text in them counts that leads to a file, from the folder of errand.yaml or from one that they name in it,
+  /// as a program may work there. A file that a lock names may be created later.
   private var namedFiles: NamedFiles {
     NamedFiles { [self] in
       let ofLocks = catalog.sourcesOfPlugins.reduce(into: Set()) { $0.formUnion($1.words(\.pathsOfCommand)) }
       let words = ofLocks.union(configuration.document.words(\.wordsOfCommand))
       let folders = words.filter { Workspace.isFolder(Workspace.absolute($0, in: root)) }.sorted()
-      // What isn't there yet may come, but for the folders that actions fill.
+      // Files that don't exist yet may be created later, except in the folders that actions fill.
       let expected = ofLocks.union(configuration.document.withoutFoldersOfFiles.words(\.wordsOfCommand))
       let later = expected.filter { $0.utf8.isPathLike && !$0.hasPrefix("/") && !$0.contains("://") }
       var files = Set(
@@ -387,7 +389,7 @@ package struct Workspace: Sendable {
         })
       files.formUnion(secretSources().foldersOfCommands)
       files.formUnion(programFolders)
-      // Those in the folders of recipes are known by that.
+      // Recipes in the folders of recipes are protected with them.
       files.formUnion(
         Workspace.called(by: (try? recipeFiles()) ?? []).filter { path in
           recipeFolders.allSatisfy { path.rest(in: $0) == nil }
@@ -402,7 +404,7 @@ package struct Workspace: Sendable {
     }
   }
 
-  /// The folders in which connections look for programs: what is in them may be started.
+  /// The folders where connections look for programs: any file in them may be started.
   private var programFolders: [String] {
     let connections = configuration.document["connections"]?.map?.members.compactMap { $0.value.map } ?? []
     return connections.compactMap { $0["path"]?.string }.flatMap { $0.split(separator: ":") }.map {
@@ -410,9 +412,9 @@ package struct Workspace: Sendable {
     }.filter { root.rest(in: $0) == nil }
   }
 
-  /// The files that recipes call, and those that these call.
+  /// The files that recipes call, directly or through other recipes.
   ///
-  /// By their texts alone, because a recipe with an error may be mended.
+  /// They are found in the texts alone, because a recipe with an error may be corrected.
   private static func called(by recipes: [String]) -> Set<String> {
     var (found, left) = (Set<String>(), recipes)
     while let path = left.popLast() {
@@ -479,7 +481,7 @@ package struct Workspace: Sendable {
 }
 
 extension Value {
-  /// What may name a file in the texts of it.
+  /// The texts in it that may name a file.
   fileprivate func words(_ parts: (String) -> Set<String>) -> Set<String> {
     var words = string.map(parts) ?? []
     list?.forEach { words.formUnion($0.words(parts)) }
@@ -487,7 +489,7 @@ extension Value {
     return words
   }
 
-  /// The same without the folders in which the files of connections are, which actions may make and fill.
+  /// The same without the folders for connections' files, which actions may make and fill.
   fileprivate var withoutFoldersOfFiles: Value {
     switch content {
     case .list(let items): return .list(items.map(\.withoutFoldersOfFiles))

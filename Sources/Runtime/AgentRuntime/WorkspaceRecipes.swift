@@ -11,7 +11,7 @@ extension Workspace {
   ///
   /// - Parameters:
   ///   - run: The run whose recipe it is, with the zone and the version of the language that held when it began.
-  ///   - language: The version of the language in which texts without a run were kept.
+  ///   - language: The language version of kept texts that belong to no run.
   package func recipe(
     _ file: String, among texts: Value, of run: RunCreated? = nil, in language: Int = LanguageVersion.current
   ) -> (recipe: Recipe?, fault: String?) {
@@ -32,10 +32,10 @@ extension Workspace {
     return (checked.recipe, checked.diagnostics.first { $0.severity == .error }?.message)
   }
 
-  /// The recipes that a command line names, directly or by their folder; those of the configured folders if it names
-  /// none.
+  /// The recipes that a command line names, directly or by their folder; without any, all recipes of the configured
+  /// folders.
   ///
-  /// - Parameter hasTests: Whether test files that stand among the recipes are named too.
+  /// - Parameter hasTests: Whether to include the test files among the recipes.
   package func recipeFiles(of given: [String] = [], hasTests: Bool = false) throws(RuntimeError) -> [String] {
     var paths: [String] = []
     for path in given.isEmpty ? recipeFolders : given {

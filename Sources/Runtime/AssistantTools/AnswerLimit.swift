@@ -1,11 +1,11 @@
 import Basics
 import ModelContext
 
-/// How much an assistant is told at once.
+/// Limits the size of an answer to an assistant.
 ///
-/// What comes back from a run may have megabytes, which no model reads and many clients refuse. A text ends at the limit
-/// and says so, with the call that gives the rest; of the structured part, lists and texts are shortened until it fits, so
-/// that it is still what its schema says. Both are done after secrets were taken out: what is left of one that was cut
+/// The outputs of a run may have megabytes, which no model reads and many clients refuse. A text is cut at the limit
+/// and ends with the call that gives the rest. In the structured part, lists and texts are shortened until it fits, so
+/// that it still matches its schema. Both are done after secrets were masked, because the rest of a secret that was cut
 /// isn't found any more.
 enum AnswerLimit {
   /// The most bytes of a text, and of the structured part.
@@ -16,7 +16,7 @@ enum AnswerLimit {
   static let mostOfMessage = 8000
 
   /// - Parameters:
-  ///   - start: The byte of the text at which it begins.
+  ///   - start: The first byte of the text.
   ///   - required: The members that the structured part must have.
   ///   - rest: The call that gives the text from a byte on.
   static func fitted(
@@ -92,7 +92,7 @@ enum AnswerLimit {
 }
 
 extension String {
-  /// The text from a byte on, up to a number of bytes, without parts of characters; and the byte at which it ends.
+  /// The text from a byte on, up to a number of bytes, without partial characters; and the position of its end.
   fileprivate func part(from start: Int, upTo most: Int) -> (text: String, end: Int) {
     let bytes = Array(utf8)
     func boundary(_ offset: Int) -> Int {

@@ -1,18 +1,20 @@
 /// Plans that a person is to confirm, between the answer that shows one and the call that runs it.
 ///
-/// The client keeps a state for each and sends it back, so that a server has nothing to find it by but what is in it:
+/// The client keeps a state for each plan and sends it back; the server finds the plan by the content of the state
+/// alone:
 ///
 ///     <nonce>.<expiry in seconds since 1970>.<plan's digest>.<HMAC-SHA-256 in hexadecimal>
 ///
-/// The code is made with a key that only this process knows, of the JSON `[principal, recipe, arguments, plan, expiry,
-/// nonce]`, members sorted. So a state that was made up, changed, or given to another caller, recipe or arguments isn't
-/// accepted. The nonces of the states that are out are remembered; each is taken out with its first use, whatever that use
-/// comes to, so that a state works once. Beyond the most that are kept, the oldest is forgotten and has to be planned again.
+/// The code is an HMAC with a key that only this process knows, of the JSON `[principal, recipe, arguments, plan,
+/// expiry, nonce]`, members sorted. So a state that was made up, changed, or given to another caller, recipe or
+/// arguments isn't accepted. The nonces of issued states are remembered; each is removed at its first use, whatever the
+/// outcome, so that a state works once. Beyond the most that are kept, the oldest is forgotten and has to be planned
+/// again.
 package import Basics
 import Synchronization
 
 package final class Confirmations: Sendable {
-  /// What is confirmed.
+  /// The call that is to be confirmed.
   package struct Subject: Sendable {
     /// Who asked.
     package var principal: String

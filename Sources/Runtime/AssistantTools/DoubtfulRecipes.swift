@@ -3,12 +3,12 @@ import Basics
 import Recipes
 import RunState
 
-// Recipes with faults of which it can't be told that they aren't to be tools.
+// Finds recipes with faults that may be meant as tools.
 //
-// The agent lists as tools what says `mcp: true`, faulty or not. With `mcp: yes`, `mpc: true`, a text that isn't YAML or a
-// file that can't be read, a recipe doesn't say that, though its author may well have meant it. So all files with faults are
-// looked at once more, as lines of text: a key that is `mcp`, or that is nearest to it, says what is meant unless its value
-// is one for no. A file whose text isn't known may be anything.
+// The agent lists every recipe with `mcp: true` as a tool, faulty or not. A recipe with `mcp: yes` or `mpc: true`, a
+// text that isn't YAML or a file that can't be read isn't listed, though its author may well have meant it as a tool.
+// So all faulty files are looked at once more, as lines of text: a key that is `mcp`, or that is nearest to it, marks a
+// tool unless its value means no. A file whose text isn't known may be anything.
 
 extension ToolCaller {
   /// The recipes with faults that may be meant as tools, besides the tools that the agent lists.
@@ -25,7 +25,7 @@ extension ToolCaller {
         if let text {
           settings.names(known.name) || text.mayAskForTool
         } else {
-          // A fault in a file that it calls says that its own text was understood, by which the agent went.
+          // If the fault is in a file that it calls, its own text was understood, and the agent has decided by it.
           faults.contains { $0.file == nil || $0.file == recipe.file }
         }
       let sentences = faults.map(\.sentence)

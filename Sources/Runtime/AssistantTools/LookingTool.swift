@@ -7,7 +7,7 @@ import RunState
 /// A tool that only looks: at runs, at the text of a recipe, and at what recipes can use.
 ///
 /// Each is one of the agent's requests, by which its arguments are declared and read, with the answer that the API gives.
-/// Of runs it sees those of recipes that are tools for the caller; a run of another recipe is like one that isn't there.
+/// It sees the runs of recipes that are tools for the caller; a run of another recipe doesn't exist for it.
 enum LookingTool: String, CaseIterable {
   case runs = "errand_runs"
   case run = "errand_run"

@@ -4,15 +4,15 @@ import Recipes
 
 /// A plan as a text that a person reads before confirming it, made of its document (`PlanDocument`).
 ///
-/// What is in it comes from services and from the assistant as well, which must not be able to hide a write: each text is on
-/// a line of its own, without what a terminal would obey, so that a value can't look like another line of the plan. The
-/// writes come first, and have a share of the lines that nothing else takes. What is left out is counted.
+/// The document holds texts of services and of the assistant, which must not be able to hide a write. So each text is
+/// on a line of its own, without control characters for a terminal, so that a value can't look like another line of the
+/// plan. The writes come first, and have a share of the lines reserved for them. The number of omitted lines is shown.
 enum PlanText {
   private static let mostWrites = 200
   private static let mostOthers = 40
-  /// The most bytes of the lines about writes, and of those about anything else; together less than an answer may have.
+  /// The most bytes of the lines about writes, and of the other lines; their sum is less than an answer may have.
   private static let (bytesOfWrites, bytesOfOthers) = (48 << 10, 4 << 10)
-  /// The most characters of a line, the more of which there are, the fewer: with the least, all lines fit.
+  /// The limits for the characters of a line: the more lines, the smaller; with the last, all lines fit.
   private static let longest = [1000, 500, 250, 120, 60]
 
   static func of(_ document: Value) -> String {
@@ -39,7 +39,7 @@ enum PlanText {
     return lines.joined(separator: "\n")
   }
 
-  /// Some lines of the text, each cut to what is read, and shorter if all of them are more than that.
+  /// Some lines of the text; each is cut, to a shorter length if there are too many.
   private struct Lines {
     private let most: Int
     private let bytes: Int

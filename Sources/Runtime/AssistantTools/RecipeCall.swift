@@ -1,7 +1,7 @@
 /// A call of a recipe as a tool.
 ///
-/// What only reads runs at once. Anything else takes two steps. First the run is planned, which reads what the run would
-/// read and writes nothing; the plan is shown to a person:
+/// A recipe that only reads runs at once. Any other takes two steps. First the run is planned, which makes the reads of
+/// the run and writes nothing; the plan is shown to a person:
 ///
 /// - Since 2026-07-28 the result is `input_required`: a form with the plan, and a state (`Confirmations`). The client asks
 ///   its user and repeats the call with the answer and the state.
@@ -11,8 +11,8 @@
 ///
 /// Then the run is started with that plan: the agent plans once more and starts nothing if anything moved.
 ///
-/// The call returns when the run has ended, when it waits for longer than a moment, or after some minutes. A client that
-/// cancels ends only the call: the run goes on.
+/// The call returns when the run has ended, when it waits for longer than a moment, or after some minutes. A client
+/// that cancels ends only the call; the run continues.
 import Agent
 import Basics
 import ModelContext
@@ -25,7 +25,7 @@ struct RecipeCall: Sendable {
   let service: ToolService
   let recipe: ToolRecord
   let arguments: ValueMap
-  /// Those of the request.
+  /// The request's parameters.
   let params: ValueMap
   let client: ToolClient
   let caller: ToolCaller
@@ -33,7 +33,7 @@ struct RecipeCall: Sendable {
   enum Outcome {
     case result(ToolResult)
     case question(InputRequired)
-    /// What the client sent isn't valid.
+    /// The client sent an invalid request.
     case invalid(String)
   }
 
@@ -45,7 +45,7 @@ struct RecipeCall: Sendable {
   private static let mostFaults = 20
   /// How long a call follows a run.
   private static let patience = TimeSpan.seconds(300)
-  /// What waits no longer than this is waited for.
+  /// The longest wait of a run before which a call doesn't return.
   private static let moment = TimeSpan.seconds(30)
 
   // MARK: The result
@@ -165,7 +165,7 @@ struct RecipeCall: Sendable {
     if case .accepted(let content) = answer { content["confirm"]?.bool == true } else { false }
   }
 
-  /// What isn't valid in an answer, which is neither a yes nor a no then.
+  /// The fault of an answer, which is then neither a yes nor a no.
   private static func fault(of answer: Elicitation.Answer) -> String? {
     guard case .accepted(let content) = answer, let given = content["confirm"], given.bool == nil else { return nil }
     return "'confirm' must be true or false, not \(given.kindName); nothing was started"
@@ -289,9 +289,9 @@ struct RecipeCall: Sendable {
     }
   }
 
-  /// What a run waits for that isn't over within a moment, though the agent keeps it at hand.
+  /// The wait of a run that takes longer than a moment, although the agent keeps the run in memory.
   ///
-  /// A run that waits for less than a minute isn't told of as waiting, and its wait may have begun before it was followed.
+  /// A wait of less than a minute isn't reported as such, and it may have begun before the run was followed.
   private func waitsLong(_ run: String) async -> End? {
     var pause = TimeSpan.milliseconds(500)
     while !Task.isCancelled {
@@ -339,7 +339,7 @@ extension StepPath {
 
 extension RunRecord {
   fileprivate var isOver: Bool { status.isEnded }
-  /// What it waits for, if each of its steps under way waits, for an instant that is further away than a span.
+  /// The run's wait, if each of its steps under way waits, until an instant that is further away than a span.
   fileprivate func longWait(after span: TimeSpan, at now: Timestamp) -> RunWait? {
     let open = stepsInOrder.filter { !$0.status.isEnded }
     // A step that holds others is under way as long as these are.
@@ -355,7 +355,7 @@ extension RunRecord {
     return RunWait(of: run)
   }
 
-  /// Whether an open run goes on without a person, as one does whose agent ended.
+  /// Whether an open run continues without a person, like one whose agent has ended.
   fileprivate var goesOn: Bool { [.queued, .running].contains(status) || status == .waiting && wakeAt != nil }
 }
 

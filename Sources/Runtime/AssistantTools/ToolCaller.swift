@@ -4,7 +4,7 @@ package import ModelContext
 
 /// Who calls tools, as the agent knows it: what is asked goes through this, so that the caller's permissions count.
 package struct ToolCaller: Sendable {
-  /// The account or the token, to which confirmations belong.
+  /// The account or the token; a confirmation is only valid for it.
   package var principal: String
   /// Asks the agent; the answer is the first one.
   package var ask: @Sendable (AgentRequest) async throws(RequestRefusedError) -> AgentReply
@@ -16,7 +16,7 @@ package struct ToolCaller: Sendable {
   package var seesData: Bool
   /// Whether a run is followed on where its agent ends, because another may take it over.
   package var outlivesAgent: Bool
-  /// Takes the secrets out of what the client is told.
+  /// Masks the secrets in an answer to the client.
   package var hide: @Sendable (Value) -> Value
 
   /// Writes a remark for the people who look after this process.
@@ -39,7 +39,7 @@ package struct ToolCaller: Sendable {
     self.note = note
   }
 
-  /// Asks for what has one kind of answer.
+  /// Sends a request whose answer has a single kind.
   func ask<Answer>(
     _ request: AgentRequest, _ read: (AgentReply) -> Answer?
   ) async throws(RequestRefusedError) -> Answer {
@@ -55,7 +55,7 @@ package struct ToolClient: Sendable {
   package var version: ProtocolVersion
   /// Whether it asks its user.
   package var elicits: Bool
-  /// What it calls itself; nil if it doesn't say.
+  /// The client's own name; nil if it gives none.
   package var name: String?
   /// Asks its user by a request of the server's; nil where the server sends none.
   package var elicit: (@Sendable (Elicitation) async -> Elicitation.Answer)?

@@ -3,9 +3,9 @@ import ModelContext
 
 /// The names that assistants know recipes by.
 ///
-/// Model APIs refuse a whole list of tools because of one name with a dot, or one that is too long. So a recipe whose name
-/// isn't one of a tool, or is that of a tool that looks, gets another: the beginning of its name and a part of its digest,
-/// which stays the same whatever other recipes there are.
+/// Model APIs refuse a whole list of tools because of one name with a dot, or one that is too long. So a recipe gets
+/// another name if its own isn't valid for a tool, or if a looking tool has it: the beginning of its name and a part of
+/// its digest. This name doesn't depend on the other recipes.
 struct ToolNames {
   private var tools: [String: String] = [:]
   private var recipes: [String: String] = [:]
@@ -30,7 +30,7 @@ struct ToolNames {
     recipes[tool] = recipe
   }
 
-  /// What a recipe is called as a tool.
+  /// The recipe's name as a tool.
   func tool(of recipe: String) -> String? { tools[recipe] }
 
   /// The recipe that a call names, by its tool or by its own name.

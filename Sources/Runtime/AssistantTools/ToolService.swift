@@ -41,7 +41,7 @@ package struct ToolService: Sendable {
     method != "tools/call" || LookingTool(rawValue: params["name"]?.string ?? "") != nil
   }
 
-  /// The result of a request, in which no text is shortened before its secrets are taken out.
+  /// The result of a request; its texts are shortened only after their secrets are masked.
   package func answer(
     _ method: String, _ params: ValueMap, of client: ToolClient, from caller: ToolCaller
   ) async throws(ModelContextError) -> ValueMap {
@@ -262,7 +262,7 @@ package struct ToolService: Sendable {
   }
 }
 
-/// What was remarked, each once.
+/// The remarks so far, each once.
 private final class Remarks: Sendable {
   private let lines = Mutex<Set<String>>([])
 
@@ -308,10 +308,10 @@ extension ToolRecord {
     return secrets.first.map { "its input '\($0)' is a secret, which an assistant can't give" }
   }
 
-  /// What clients are told of the recipe.
+  /// The description of the recipe for clients.
   ///
   /// - Parameters:
-  ///   - tool: What it is called as a tool.
+  ///   - tool: The recipe's name as a tool.
   ///   - takesToken: Whether a run may be confirmed by an argument.
   ///   - canBeConfirmed: Whether the client has any way to confirm a plan.
   fileprivate func tool(_ tool: String, takesToken: Bool, canBeConfirmed: Bool) -> Tool {

@@ -1,9 +1,10 @@
 /// One client on standard streams: its messages are read line by line, its requests are answered side by side, and it may
 /// be asked in return.
 ///
-/// A request that says its version itself is answered as it is; any other needs the handshake first, whose version and
-/// capabilities count from then on. `notifications/cancelled` ends a request without an answer. When the input ends, calls
-/// of recipes that are under way end likewise, and the runs that they began go on; what only looks is answered still.
+/// A request that states its version itself is answered in that version. Any other needs the handshake first, whose
+/// version and capabilities hold from then on. `notifications/cancelled` ends a request without an answer. When the
+/// input ends, pending calls of recipes end as well, and the runs that they began continue; requests that only look are
+/// still answered.
 import Basics
 package import ModelContext
 
@@ -12,7 +13,7 @@ package actor ToolSession {
   private let caller: ToolCaller
   private let send: @Sendable ([UInt8]) -> Void
   private var lines = LineReader()
-  /// What the handshake came to.
+  /// The result of the handshake.
   private var handshake: (version: ProtocolVersion, capabilities: ClientCapabilities, client: String?)?
   /// The requests under way; each ends by itself, is cancelled by the client, or if it is long with the input.
   private var running: [MessageID: (task: Task<Void, Never>, isLong: Bool)] = [:]
@@ -101,7 +102,7 @@ package actor ToolSession {
     if running.removeValue(forKey: id)?.task.isCancelled == false { reply(answer) }
   }
 
-  /// What is known of the client for a request.
+  /// The client's data for a request.
   private func client(_ method: String, _ params: ValueMap) throws(ModelContextError) -> ToolClient {
     let notify: @Sendable (ModelContextMessage) async -> Void = { [send] in send($0.bytes + [ASCII.newline]) }
     if RequestEnvelope.isIn(params) {

@@ -6,7 +6,7 @@ package import RunState
 package import Runs
 import Synchronization
 
-/// Records every exchange of services, and every call that doesn't use HTTP, in the order in which they end.
+/// Records every exchange of services, and every call that doesn't use HTTP, in the order they end.
 package final class Recorder: CallInterceptor {
   private struct Entry: Sendable {
     var connection: String
@@ -16,12 +16,12 @@ package final class Recorder: CallInterceptor {
 
   private struct Content {
     var entries: [Entry] = []
-    /// What was read from files, nil for what wasn't there, and how often in a row.
+    /// The files that were read: their bytes, nil if the file didn't exist, and the number of equal reads in a row.
     var files: [(path: String, bytes: [UInt8]?, reads: Int)] = []
     var calls: [(call: ServiceCall, result: Result<Value, ActionError>)] = []
     var connections: [String: Value] = [:]
     var secrets: Set<String> = []
-    var book: SecretBook?
+    var registry: SecretRegistry?
     var at: Timestamp?
     var folder: String?
     var zone: String?
@@ -87,8 +87,8 @@ package final class Recorder: CallInterceptor {
     }
   }
 
-  /// Leaves out the secrets that are kept out of a state, including those that become known during the run.
-  package func hide(_ book: SecretBook) { content.withLock { $0.book = book } }
+  /// Leaves out the secrets that the state keeps out, even if they become known only during the run.
+  package func hide(_ registry: SecretRegistry) { content.withLock { $0.registry = registry } }
 
   /// Whether nothing was recorded.
   package var isEmpty: Bool {
@@ -114,7 +114,7 @@ package final class Recorder: CallInterceptor {
   /// Records the value of `now` for one step.
   package func note(now: Timestamp, of path: String) { content.withLock { $0.instants[path] = now } }
 
-  /// Records the value of `now` for each step, in the order in which they began.
+  /// Records the value of `now` for each step, in the order the steps began.
   package func note(steps: [(path: String, now: Timestamp)]) {
     content.withLock { content in
       let known = Set(steps.map(\.path))
@@ -138,7 +138,7 @@ package final class Recorder: CallInterceptor {
     let found =
       content.entries.flatMap { Scrubbing.secrets(in: $0.request) }
       + content.calls.flatMap { Scrubbing.secrets(in: $0.call) }
-    let known = content.secrets.union(found).union(content.book?.all.map(\.text) ?? [])
+    let known = content.secrets.union(found).union(content.registry?.all.map(\.text) ?? [])
     let redactor = Redactor(known.sorted { $0.precedesByScalars($1) })
     // An address from an answer must remain an address, so that the run can be replayed.
     let queries = Set(content.entries.compactMap { $0.request.hidesQuery ? HTTPURL($0.request.url)?.query : nil })

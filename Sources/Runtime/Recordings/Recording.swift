@@ -29,10 +29,10 @@
 // `baseline` before it, or its `outcome`. An output is `omitted` under the same conditions as a body. A recording of
 // form 1 has no calls, because replays repeated them when it was made.
 //
-// `"files"` are the files that actions over HTTP read, such as those that they send, in the order in which they were read:
-// `{"path": "/srv/site/in.csv", "text": "…"}` with a body as above, `"absent": true` for what wasn't there, and
-// `"reads": 3` where that was read so often in a row. A replay finds there what the run found, unless it has written the
-// file.
+// `"files"` are the files that actions over HTTP read, for example to send them, in the order of reading:
+// `{"path": "/srv/site/in.csv", "text": "…"}` with a body as above, `"absent": true` for a missing file, and
+// `"reads": 3` for three equal reads in a row. A replay finds in a file what the run found there, unless the replay has
+// written the file.
 //
 // A recording holds no secret. By type it omits the values of parameters and header fields that a request declares
 // secret, in URLs and forms, and the settings of connections and inputs of calls that are declared so. By value it
@@ -45,7 +45,7 @@ import HTTPTypes
 import RunState
 import Runs
 
-/// Recorded exchanges and calls, from which a replay is answered.
+/// Recorded exchanges and calls, which answer the requests of a replay.
 package struct Recording: Sendable {
   /// One request and its outcome.
   struct Exchange: Sendable {
@@ -76,7 +76,7 @@ package struct Recording: Sendable {
     case omitted
   }
 
-  /// What was read from a file, once or several times in a row.
+  /// The content of a file, as one or several reads in a row found it.
   struct ReadFile: Sendable {
     /// As `place(of:)` has it.
     var path: String
@@ -85,7 +85,7 @@ package struct Recording: Sendable {
     var reads: Int
   }
 
-  /// A full path without what says nothing, and as it is inside of a replay's folder.
+  /// The path from the root, without `.`, `..` and empty parts: where the file is in a replay's folder.
   static func place(of path: String) -> String {
     "/" + path.split(separator: "/").filter { $0 != "." && $0 != ".." }.joined(separator: "/")
   }
@@ -103,14 +103,14 @@ package struct Recording: Sendable {
   package var zone: String?
   /// The URL of the agent's pages; nil if it had none.
   package var base: String?
-  /// The value of `now` for each step, in the order in which they began.
+  /// The value of `now` for each step, in the order the steps began.
   package var steps: [(path: String, now: Timestamp)] = []
   /// The acts of people and other programs that let the run continue, in the order of time.
   package var acts: [RecordedAct] = []
   /// The settings of the connections, with placeholders for secrets.
   package var connections: [String: Value]
   var exchanges: [Exchange]
-  /// What actions over HTTP read from files, in that order.
+  /// The reads of files by actions over HTTP, in order.
   var files: [ReadFile] = []
   /// The calls as the file has them; nil if it has none because of its form.
   var calls: [Value]?

@@ -46,8 +46,9 @@ package final class Replay: CallInterceptor {
       .compactMap { $0.0["action"]?.string }
   }
 
-  /// The first request or call that isn't recorded, after which nothing more is answered: however a plugin or a recipe
-  /// handles it, the run has diverged.
+  /// The first request or call that the recording doesn't hold.
+  ///
+  /// After it nothing more is answered: however a plugin or a recipe handles the error, the run has diverged.
   package var mismatch: ActionError? { stray.withLock { $0 } }
 
   /// Refuses a mismatch, and keeps it as an error that no recipe catches.
@@ -119,7 +120,8 @@ package final class Replay: CallInterceptor {
     return bytes
   }
 
-  /// What the run found when it read the file as often as the replay has; the last that it found, if it read it less often.
+  /// The recorded read that has the same number as the replay's next read of this file; the last one if the run read
+  /// the file less often.
   private func recorded(_ path: String) -> Recording.ReadFile? {
     let files = recording.files.filter { $0.path.hasSameScalars(as: path) }
     var earlier = reads.withLock { reads in
@@ -293,10 +295,10 @@ struct RequestMeaning {
     text.hasSameScalars(as: other) || isSame(text, as: other) || isSame(other, as: text)
   }
 
-  /// Whether a text equals another one except for what was taken out of that.
+  /// Whether a text equals another one, apart from the secrets that were removed from the other.
   ///
-  /// Values that a run reads lose secrets before they are used, and recorded values lose more of them, so texts made
-  /// from the two lack different parts.
+  /// Secrets are removed from values that a run reads before it uses them, and more of them from recorded values, so
+  /// texts made from the two lack different parts.
   static func isSame(_ text: String, as other: String) -> Bool {
     let (bytes, pattern, mark) = (Array(text.utf8), Array(other.utf8), Array("•••".utf8))
     var parts: [[UInt8]] = [[]]

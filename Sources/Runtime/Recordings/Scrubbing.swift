@@ -6,7 +6,7 @@ import Runs
 
 /// Takes secrets out of requests, for storing and for comparing them.
 enum Scrubbing {
-  /// The mark in addresses, of which a form is a part.
+  /// The mark that replaces a secret in an address, a form or a header field.
   private static let mark = "***"
   /// Header fields of answers that only describe the transfer, or that carry a session.
   private static let dropped: Set<String> = [
@@ -128,7 +128,7 @@ extension Value {
 }
 
 extension [UInt8] {
-  /// Whether the text, in which each byte is a scalar, holds an ASCII secret.
+  /// Whether the text, read as one scalar per byte, contains an ASCII secret.
   func holdSecret(_ redact: (String) -> String) -> Bool {
     var scalars = String.UnicodeScalarView()
     for byte in self { scalars.append(UnicodeScalar(byte)) }

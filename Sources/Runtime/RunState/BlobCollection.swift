@@ -3,11 +3,11 @@
 /// A blob is garbage if it is older than an hour, was not written by this process within an hour by the monotonic
 /// clock, and is named in none of these: the snapshots and the journals of all kept generations, the damaged files kept
 /// beside them, and the history. A pass examines a few thousand blobs at most and the next pass continues with others;
-/// of the history it reads only the blocks in which a record names a blob.
+/// in the history it reads only the blocks that have a record with the name of a blob.
 ///
 /// It runs concurrently with everything else. The generations are read before the history, so that a run which moves
-/// from one to the other meanwhile is seen in either; and if a snapshot came while they were read, nothing is removed
-/// this time.
+/// from one to the other meanwhile is seen in either; and if a snapshot was made while they were read, nothing is
+/// removed this time.
 import Basics
 import Synchronization
 
@@ -37,7 +37,7 @@ struct BlobCollection {
     return removed
   }
 
-  /// Removes those of some blobs that nothing refers to, also if they are not an hour old; returns how many.
+  /// Removes the given blobs if nothing refers to them, even if they aren't an hour old; returns how many it removed.
   ///
   /// A blob that this process wrote within a minute stays, because it may be about to be named again.
   func remove(_ names: Set<String>) throws(StateError) -> Int {

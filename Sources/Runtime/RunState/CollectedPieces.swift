@@ -1,6 +1,6 @@
 package import Basics
 
-/// What the rounds of a repeated step gathered: a stored list each, in their order.
+/// The lists that the rounds of a repeated step gathered, in the order of the rounds; each is a stored list.
 ///
 /// A run may have ten thousand rounds, and its record several holders. So the pieces are in chunks, and adding one
 /// copies a chunk and the list of chunks, never all pieces.

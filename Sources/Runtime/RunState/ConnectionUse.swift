@@ -1,8 +1,8 @@
-/// What was sent on connections that have limits, so that a restart doesn't forget it.
+/// The recent requests on connections that have limits, kept so that a restart doesn't forget them.
 ///
-/// A request counts from the instant before it goes out: that it may go is on disk first, so no crash lets more of them
-/// out than the limit allows. The state keeps the instants for as long as they count (`per`), and for how long the
-/// service asked to be left alone.
+/// A request counts from the instant before it is sent. The permission to send it is on disk first, so a crash never
+/// lets more requests out than the limit allows. The state keeps the instants for as long as they count (`per`), and
+/// the end of the pause that the service asked for.
 package import Basics
 
 /// Requests are about to be sent on a connection, or its service asked to wait.
@@ -15,7 +15,8 @@ package struct ConnectionUsed: Record, Equatable {
   package var per: TimeSpan
   /// Until when nothing more may be sent.
   package var heldUntil: Timestamp?
-  /// Where several programs share the state, the most requests that may count with these, more of which are refused.
+  /// The most requests that may count, with these, where several programs share the state; a request above it is
+  /// refused.
   ///
   /// The instants are then by the clock that they share. Isn't recorded.
   package var limit: Int?
@@ -41,7 +42,7 @@ package struct ConnectionUsed: Record, Equatable {
   }
 }
 
-/// What counts of the latest requests on a connection.
+/// The latest requests on a connection that still count for its limit.
 package struct ConnectionUse: Record, Equatable {
   /// When each was about to be sent, in the order of the events.
   package var sent: [Timestamp]
@@ -78,7 +79,7 @@ package struct ConnectionUse: Record, Equatable {
     let counting = sent.filter { counts($0, at: event.at) }
     let excess = counting.count + event.requests - limit
     guard excess > 0, !counting.isEmpty else { return nil }
-    // Those that others noted may be in another order.
+    // Requests of other programs may be recorded out of order.
     let free = counting.sorted()[min(excess, counting.count) - 1].advanced(by: per)
     return free.flatMap { $0.span(since: event.at) } ?? event.per
   }

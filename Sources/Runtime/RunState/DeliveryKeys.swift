@@ -1,7 +1,7 @@
-/// What tells deliveries to webhooks apart, for as long as each webhook says, so that none counts twice.
+/// The keys of deliveries to webhooks, kept for as long as each webhook says, so that no delivery counts twice.
 ///
-/// A key is a digest, so that nothing legible is left of what a sender chose. Keys that have expired are removed when the
-/// oldest of them is a day overdue, which costs one look at each key a day.
+/// A key is a digest, so that no legible text of the sender is kept. Expired keys are removed when the oldest of them
+/// is a day overdue, so each key is checked at most once a day.
 import Basics
 
 struct DeliveryKeys: Sendable, Equatable {
@@ -10,7 +10,7 @@ struct DeliveryKeys: Sendable, Equatable {
   /// A bound of when the first of them expires.
   private var earliest: Timestamp?
 
-  /// What is overdue before expired keys are looked for.
+  /// How long the oldest key is overdue before expired keys are removed.
   private static let slack = TimeSpan.seconds(86_400)
 
   init() {}

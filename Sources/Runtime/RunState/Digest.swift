@@ -22,7 +22,7 @@ final class BlobDigest {
     size += piece.count
   }
 
-  /// The reference to all of it, after which nothing more is added.
+  /// Ends the digest and returns the reference to all bytes; nothing may be added afterwards.
   func finish() throws(StateError) -> BlobReference {
     guard isSound, let digest = hash.finish() else {
       throw StateError(.unavailable, "libcrypto cannot compute SHA-256 here")

@@ -7,9 +7,9 @@ package import Threads
 /// `StateFolder` defines the files, `Journal`, `Snapshot`, `MonthlyLog` and `Blobs` their content, `JournalQueue` and
 /// `JournalWriter` when something is durable, and `Maintenance` what is forgotten.
 package final class FileStateStore: LocalStateStore {
-  /// What was dropped or recovered when the state was opened, in sentences for the user.
+  /// Sentences for the user about data that was dropped or recovered when the state was opened.
   package let notices: [String]
-  package let secrets = SecretBook()
+  package let secrets = SecretRegistry()
   private let published: PublishedState
   private let logs: StateLogs
   private let blobs: Blobs
@@ -109,7 +109,7 @@ package final class FileStateStore: LocalStateStore {
     }
     let store = FileStateStore(
       shared, logs, blobs, printed, maintenance, JournalQueue(writer, workers: workers), chores, trouble, workers)
-    // What a crash interrupted.
+    // Finishes deletions that a crash interrupted.
     for deletion in try maintenance.deletions() { try await store.finish(deletion) }
     return store
   }
@@ -176,7 +176,7 @@ package final class FileStateStore: LocalStateStore {
     return await answer.outcome
   }
 
-  // MARK: - What is in files
+  // MARK: - Content of files
 
   package func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
     guard query.limit > 0 else { return [] }
@@ -259,7 +259,7 @@ package final class FileStateStore: LocalStateStore {
     if let error { observer(error) }
   }
 
-  /// Tells an observer of what becomes durable from now on.
+  /// Makes the observer hear of every commit from now on.
   package func observeCommits(_ observer: @escaping CommitObserver) {
     published.observer.withLock { $0 = PublishedState.Observer(tell: observer) }
   }

@@ -4,7 +4,7 @@
 /// the disk once its file was synced; a created, renamed or removed name once its folder was.
 package import Basics
 
-/// What the store asks of a file system.
+/// The operations that the store needs from a file system.
 package protocol FileSystem: Sendable {
   /// Creates a folder and those above it, readable only by the owner, if they are missing.
   func makeFolder(_ path: String) throws(FileError)
@@ -83,7 +83,7 @@ extension FileSystem {
     try replace(path, in: folder) { file throws(FileError) in try file.append(bytes) }
   }
 
-  /// Replaces a file likewise by what a body appends.
+  /// Replaces a file likewise by the bytes that a function appends.
   func replace(
     _ path: String, in folder: String, with write: (any AppendableFile) throws(FileError) -> Void
   ) throws(FileError) {

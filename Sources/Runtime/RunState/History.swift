@@ -1,4 +1,4 @@
-/// The history: the runs that ended, as a `MonthlyLog` in `history/`, each in the month in which it ended.
+/// The history: the ended runs, as a `MonthlyLog` in `history/`, each in the month of its end.
 import Basics
 import Synchronization
 

@@ -15,10 +15,10 @@
 /// header: from `chain`, the last sum of the generation before). So a line that is changed, lost, doubled or moved
 /// breaks every sum after it, and a commit line can be predicted to the byte before it is read.
 ///
-/// What follows the last good commit line is dropped, with a notice, if a crash can leave it of one batch: the
-/// beginning of a batch, or a hole of zeros where the file grew before its sectors were written (`JournalTail`).
-/// Anything else there, such as a wrong sum, a whole line that isn't an event, or another commit line, is damage to
-/// what may have been acknowledged, and is never dropped.
+/// The bytes after the last good commit line are dropped, with a notice, if a crash can leave them of one batch: the
+/// beginning of a batch, or a hole of zeros where the file grew before its sectors were written (`JournalTail`). Any
+/// other bytes there, such as a wrong sum, a whole line that isn't an event, or another commit line, are damage to
+/// events that may have been acknowledged, and are never dropped.
 import Basics
 
 /// The number of the last event, and the sum that the next batch continues.
@@ -33,7 +33,7 @@ enum Journal {
 
   static func name(_ generation: Int) -> String { "journal-\(generation).jsonl" }
 
-  /// The name under which a damaged journal is kept for examination.
+  /// The name that a damaged journal is kept under for examination.
   static func damagedName(_ generation: Int) -> String { "journal-\(generation).damaged.jsonl" }
 
   /// The generation in a journal's name.

@@ -4,8 +4,8 @@
 /// caller, unless the disk is slow: then the caller's thread has better things to do. Requests that come while a batch
 /// is being written wait for a thread, which starts with the first of them and serves all that wait as the next batch.
 ///
-/// Requests are served in the order in which they come: a caller serves its own only if none waits, and the thread takes
-/// what waits only when it may write.
+/// Requests are served in the order they come: a caller serves its own request only if no other waits, and the thread
+/// takes the waiting requests only when it may write.
 import Basics
 import Synchronization
 import Threads

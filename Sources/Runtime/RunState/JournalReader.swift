@@ -4,10 +4,10 @@ import Threads
 
 /// Reads a journal's bytes and returns the committed events.
 ///
-/// While other threads decode the events of one stretch of lines, this one folds those of the stretch before and checks
-/// the sums of the next.
+/// While other threads decode the events of one stretch of lines, this one folds the events of the previous stretch and
+/// checks the sums of the next.
 struct JournalReader: Sendable {
-  /// What follows the last good commit line.
+  /// The bytes after the last good commit line.
   enum Tail: Equatable {
     case none
     /// The beginning of a batch that was never acknowledged.

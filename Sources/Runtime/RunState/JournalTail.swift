@@ -3,9 +3,9 @@ import Basics
 /// Distinguishes half a batch, which a crash leaves after the last commit line, from damage to acknowledged events.
 ///
 /// At most one batch is being written at any time, and nothing follows it before it is synced. So a crash leaves a
-/// beginning of it, or a file of full length in which some sectors were never written: zeros, which begin where the
-/// batch does or at the beginning of a sector, and end where a sector or the file does. Whole commit lines after such a
-/// hole, zeros anywhere else, and any other byte that a batch doesn't begin with are damage.
+/// beginning of the batch, or a file of full length with some sectors that were never written. Those are zeros that
+/// begin at the batch's start or at the beginning of a sector, and end at the end of a sector or of the file. Whole
+/// commit lines after such a hole, zeros anywhere else, and any other byte that a batch doesn't begin with are damage.
 ///
 /// One case can't be distinguished from the file alone: a last batch that was acknowledged and has since lost its end,
 /// cut off or filled with zeros, looks like one that a crash interrupted.
@@ -13,7 +13,7 @@ extension JournalReader {
   /// The smallest unit that disks write at once.
   private static let sector = 512
 
-  /// What follows the last good commit line.
+  /// Classifies the bytes after the last good commit line.
   func tail() -> Tail {
     if end == bytes.count { return .none }
     let torn = Tail.torn(bytes: bytes.count - end)

@@ -1,18 +1,18 @@
-/// What changes the journal and the snapshots, one batch of requests after another.
+/// The writer of the journal and the snapshots; it serves one batch of requests after another.
 ///
 /// A batch is written at once, synced once, then applied to the published state, then acknowledged. An append that does
 /// not fit the state is refused alone, before anything of it is written; its caller hears of it after the batch was
-/// acknowledged, so that the reason for the refusal is in the state that the caller sees. After the first failure of the
-/// file system the writer leaves the files alone: after a failed sync the content of the disk is unknown (the kernel may
-/// have dropped the pages), so only a new start, which reads the files, can tell. What may have been written of the
-/// failed batch is cut off, because it is refused: all callers that wait then, or come later, get that error.
+/// acknowledged, so that the reason for the refusal is in the state that the caller sees. After the first failure of
+/// the file system the writer leaves the files alone: after a failed sync the content of the disk is unknown (the
+/// kernel may have dropped the pages), so only a new start, which reads the files, can tell. Any written part of the
+/// failed batch is cut off, because the batch is refused: all callers that wait then, or come later, get that error.
 ///
-/// While a program runs, an event is folded twice: into the run's own record, which is ahead by the events that are held
-/// back (`RunJournal`), and into the state of the writer, which is ahead by the batch that is being written, so that an
-/// event that does not fit is refused before it is on the disk. The published state, which power loss can't take back,
-/// takes the runs that a batch changed from the writer's state, and shares the records of their steps with it, as the
-/// run's own record does with those of ended steps. The other members of both states are folded, because a state that
-/// shared its dictionaries would have to copy them with the next change.
+/// While a program runs, an event is folded twice: into the run's own record, which is ahead by the events that are
+/// held back (`RunJournal`), and into the state of the writer, which is ahead by the batch that is being written, so
+/// that an event that does not fit is refused before it is on the disk. The published state, which power loss can't
+/// take back, takes the runs that a batch changed from the writer's state, and shares the records of their steps with
+/// it, as the run's own record shares the records of ended steps. The other members of both states are folded, because
+/// a state that shared its dictionaries would have to copy them with the next change.
 import Basics
 import Synchronization
 import Threads
@@ -21,7 +21,7 @@ import Threads
 final class PublishedState: Sendable {
   /// The state as of the last synced batch.
   let state: Mutex<State>
-  /// Who is told of what becomes durable.
+  /// The observer of commits.
   ///
   /// A struct, because a function that is the whole content of a `Mutex` is wrapped once more by each access: each
   /// commit would take longer than the one before, and keep more.
@@ -29,7 +29,7 @@ final class PublishedState: Sendable {
     var tell: CommitObserver
   }
 
-  /// Told of what became durable, from now on.
+  /// Told of each commit from now on.
   let observer = Mutex<Observer?>(nil)
 
   init(_ state: State) { self.state = Mutex(state) }
@@ -52,8 +52,8 @@ package struct CompactionRule: Sendable {
   package var timesSnapshot: Int
   /// The most ended runs and slots before a snapshot, which takes them out of memory and out of the journal.
   package var mostOver: Int
-  /// The least bytes of a journal before a snapshot when the state is closed; a snapshot of what is still open is
-  /// written in any case.
+  /// The least bytes of a journal for a snapshot when the state is closed; if a run is open, a snapshot is written in
+  /// any case.
   package var smallestAtEnd: Int
 
   package init(smallest: Int = 16 << 20, timesSnapshot: Int = 2, mostOver: Int? = nil, smallestAtEnd: Int = 0) {
@@ -96,7 +96,7 @@ struct JournalWriter {
   /// Nil until the first events of a new state.
   private var journal: (any AppendableFile)?
   private var failure: StateError?
-  /// What the last sync took.
+  /// How long the last sync took.
   private(set) var syncTime = Duration.zero
 
   /// Continues where the folder's files end, after a snapshot if there should be one of this version and is not.
@@ -127,7 +127,7 @@ struct JournalWriter {
     published = PublishedState(opened.state)
   }
 
-  /// What other threads may use.
+  /// The parts that other threads may use.
   var shared: (published: PublishedState, notices: [String]) { (published, opened.notices) }
 
   /// Serves requests that came together as one batch.
@@ -197,7 +197,7 @@ struct JournalWriter {
       }
       return nil
     } catch {
-      // What doesn't fit changes nothing. The way back below copies the state with all that is open.
+      // An event that doesn't fit changes nothing. Restoring the state below copies all of its open records.
       if folded == 0 { return error }
       opened.state = published.state.withLock { $0 }
       // These were applied successfully before.
@@ -269,9 +269,10 @@ struct JournalWriter {
     )
   }
 
-  /// The error for callers whose batch could not be written, all or part of which may be in the file.
+  /// Cuts off a batch that could not be written, and returns the error for its callers.
   ///
-  /// It is cut off, so that the next start does not find refused events; if that fails too, the error says so.
+  /// All or part of the batch may be in the file. Without the cut the next start would find refused events; if the cut
+  /// fails, the error says so.
   private func refusal(_ error: StateError) -> StateError {
     do throws(StateError) { try folder.cut(opened.generation, to: opened.journalSize) } catch {
       return broken(

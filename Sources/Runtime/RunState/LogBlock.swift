@@ -1,21 +1,21 @@
-/// The blocks of a month: `2026-11.blocks`, 768 bytes for each 128 lines of the index, which say what may be in those
-/// lines.
+/// The blocks of a month: `2026-11.blocks`, 768 bytes for each 128 lines of the index. A block describes its lines, so
+/// that a search can skip them.
 ///
 /// All numbers are little-endian:
 ///
 ///     0     8  where the lines begin in the index        8    8  how many bytes they have
 ///     16    8  where the first record's line begins      24   8  where the last one's ends
-///     32    8  the second in which the first span begins 40   8  the one after the last span ends
+///     32     8  the second that the first span begins in    40   8  the one after the last span ends
 ///     48   16  the head of the least id                  64  16  the head of the greatest, both filled with zeros
 ///     80    8  1 if any record names a blob, or 0        88   8  CRC-64/XZ of the lines
 ///     96  160  a Bloom filter of the ids                256 504  another of the features
 ///     760   8  a sum of the bytes before
 ///
 /// A key sets four bits of a filter, which are counted from the low end of each byte. The keys of the first filter are
-/// the ids and their first six and eight bytes, those of the second the features, each after a byte for its kind (`=`,
-/// `6`, `8`, `#`), hashed with FNV-1a. The sum is FNV-1a over units of eight bytes instead of one: fast, because a
-/// search checks every block, and certain to find any change within eight bytes. The lines after the last block are
-/// fewer than 128.
+/// the ids and their first six and eight bytes, the keys of the second are the features; each follows a byte for its
+/// kind (`=`, `6`, `8`, `#`), and is hashed with FNV-1a. The sum is FNV-1a over units of eight bytes instead of one:
+/// fast, because a search checks every block, and certain to find any change within eight bytes. The lines after the
+/// last block are fewer than 128.
 import Basics
 
 struct LogBlock: Sendable {

@@ -1,7 +1,7 @@
 import Basics
 import Synchronization
 
-/// The findings in the files of a month, every line of which is checked.
+/// The findings in the files of a month, after a check of every line.
 struct LogHealth {
   /// How many records are whole.
   var count = 0
@@ -31,7 +31,7 @@ extension MonthlyLog {
         try fileSystem.size(month.blocks) ?? 0
       )
     }
-    // The lines of the index, a stretch at a time, in step with those of the records.
+    // The lines of the index, a stretch at a time, in step with the lines of the records.
     var index: [Range<Int>] = []
     var next = 0
     var place = 0

@@ -31,7 +31,7 @@ extension MonthlyLog {
     whole.insert(month.name)
   }
 
-  /// Cuts the index and the blocks to what is certainly intact, and returns where the records end that they cover.
+  /// Cuts the index and the blocks to the part that is certainly intact, and returns the end of the records it covers.
   private func cutIndexToSoundPart(of month: LogMonth) throws(StateError) -> Int {
     let (blocksSize, indexSize) = try onDisk { () throws(FileError) in
       (try fileSystem.size(month.blocks) ?? 0, try fileSystem.size(month.index) ?? 0)

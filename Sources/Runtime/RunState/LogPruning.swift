@@ -2,9 +2,9 @@
 ///
 /// By age, whole months are removed, so that a record is kept until its whole month is old enough. Age counts from the
 /// end of the second-to-last month that has records, and not from the clock alone: a clock that is years ahead for a
-/// while would remove everything. By number, the oldest months are removed as long as enough is left without them; of
-/// the month where that ends, the first blocks are removed once they are at least a fifth of it and a thousand records,
-/// because its files have to be rewritten for that.
+/// while would remove everything. By number, the oldest months are removed as long as enough is left without them. In
+/// the first month that stays, the oldest blocks are removed once they are at least a fifth of it and a thousand
+/// records, because its files have to be rewritten for that.
 ///
 /// A month's index is removed before its records are, durably, so that no index is ever used for another file. Files
 /// are rewritten beside the old ones while those are read and added to; only the additions meanwhile are copied with
@@ -81,7 +81,7 @@ extension MonthlyLog {
 
   // MARK: - Changing records
 
-  /// What becomes of a record when its month is rewritten.
+  /// The fate of a record when its month is rewritten.
   private enum Change {
     case keep, drop
     case replace(Entry)
@@ -117,7 +117,7 @@ extension MonthlyLog {
         let bytes = try onDisk { () throws(FileError) in
           try fileSystem.read(month.data, from: line.offset, count: line.length)
         }
-        // What is damaged is reported by `errand doctor`, and can be put back from a backup until then.
+        // `errand doctor` reports damaged records; until then they can be restored from a backup.
         guard let entry = Entry(inLine: bytes.dropLast()) else { return .keep }
         count += 1
         guard let other = try replacement(entry) else { return .drop }
@@ -129,7 +129,7 @@ extension MonthlyLog {
 
   /// Writes a month anew beside its files, from one place on, and puts it in their place.
   ///
-  /// The lock is held only for what was added meanwhile.
+  /// The lock is held only for the records that were added meanwhile.
   private func rewrite(
     _ month: LogMonth, from start: Copied = Copied(), _ change: (Line) throws(StateError) -> Change
   ) throws(StateError) {

@@ -3,8 +3,8 @@ import Synchronization
 
 /// How far a record of a log has been read, piece by piece because it may be large.
 ///
-/// The text is that of the record's own JSON object; it is verified only once the last piece, which is empty, has come,
-/// because only then its sum is known.
+/// The text is the record's own JSON object. It is verified only after the last piece, which is empty, because its sum
+/// isn't known before.
 package struct LogCursor: Sendable {
   package let id: String
   fileprivate var place = 0

@@ -81,7 +81,7 @@ extension ArraySlice<UInt8> {
   /// Whether the bytes contain a text.
   ///
   /// Written here, because `memmem` is unavailable without `_GNU_SOURCE`: eight bytes are compared at a time, and the
-  /// rest of the text only where those are equal. Of a shorter text the first byte is searched for, which should be
+  /// rest of the text only if these are equal. For a shorter text the search looks for its first byte, which should be
   /// rare.
   // For speed, because it goes through a whole history, where the module is built for size.
   @_optimize(speed)
@@ -109,7 +109,7 @@ extension ArraySlice<UInt8> {
     return withUnsafeBytes { bytes in
       needle.withUnsafeBytes { needle in
         guard var place = bytes.baseAddress, let wanted = needle.baseAddress else { return false }
-        // How many places are left at which it may begin.
+        // The number of places left where it may begin.
         var left = bytes.count - needle.count + 1
         while left > 0, let found = memchr(place, Int32(first), left) {
           if memcmp(found, wanted, needle.count) == 0 { return true }

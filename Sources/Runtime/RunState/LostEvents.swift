@@ -104,7 +104,7 @@ struct LostEvents {
 
   // MARK: - In words
 
-  /// What is lost, a sentence for each run, schedule, event and value.
+  /// The losses, with a sentence for each run, schedule, event and value.
   var sentences: [String] {
     var lines: [String] = []
     let events = max(count, known.count)

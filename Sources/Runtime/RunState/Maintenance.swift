@@ -163,8 +163,8 @@ final class Maintenance: Sendable {
 
   /// Erases the data of the finished runs that are old enough, at most once a day.
   ///
-  /// A clock that is years ahead for a while must not erase everything: time has passed only as far as an earlier pass or
-  /// the end of a run shows, and two days more.
+  /// A clock that is years ahead for a while must not erase everything: time has passed only as far as an earlier pass
+  /// or the end of a run shows, and two days more.
   private func eraseData(at now: Timestamp) throws(StateError) -> Int {
     guard let age = retention.dataFor else { return 0 }
     let mark = "\(logs.history.folder)/erased"
@@ -241,7 +241,7 @@ extension Maintenance {
   }
 }
 
-/// What was removed.
+/// The results of a maintenance pass.
 package struct MaintenanceReport: Sendable, Equatable {
   /// The months of the history that are gone or became shorter.
   package var prunedRuns: [String] = []

@@ -12,7 +12,7 @@ package final class MemoryStateStore: LocalStateStore {
 
   private let content = Mutex(Content())
 
-  package let secrets = SecretBook()
+  package let secrets = SecretRegistry()
 
   package init() {}
 

@@ -1,7 +1,7 @@
 /// Finished records, month by month: ended runs, and settled slots of schedules.
 ///
-/// `2026-11.jsonl` holds the records of that month (UTC), in the order in which they were added, one a line, with the
-/// CRC-64/XZ of the record's own JSON text:
+/// `2026-11.jsonl` holds the records of that month (UTC), in the order they were added, one a line, with the CRC-64/XZ
+/// of the record's own JSON text:
 ///
 ///     {"sum":"51…","run":{…}}
 ///
@@ -26,14 +26,14 @@ protocol LogRecord: Record, Equatable {
   var summary: Summary { get }
 }
 
-/// What lists show of a record; its first member is its id.
+/// The part of a record that lists show; its first member is its id.
 protocol LogSummary: RecordObject {
   var id: String { get }
   /// The instant that decides the record's month.
   var instant: Timestamp { get }
   /// The instants that a query can match.
   var span: ClosedRange<Timestamp> { get }
-  /// What a query can match, besides the id and the span.
+  /// The texts that a query can match, besides the id and the span.
   var features: [String] { get }
 }
 
@@ -46,7 +46,7 @@ struct LogQuery<Summary: LogSummary>: Sendable {
   var id: String?
   /// Only records that have one of these features.
   var features: [String]?
-  /// Lists of texts of which each matching line of the index contains one, to skip the others quickly.
+  /// Lists of texts; a matching line of the index contains a text of each list, so other lines are skipped quickly.
   var needles: [[String]] = []
   /// Only records whose span ends at or after that instant.
   var from: Timestamp?

@@ -1,17 +1,17 @@
-/// The mark of a folder whose state goes on elsewhere: `moved.json`.
+/// The mark of a folder whose state was moved elsewhere: `moved.json`.
 ///
 ///     {"at":"2026-11-26T09:00:00Z","to":"/srv/errand/errand.archive"}
 ///
-/// A folder that has it is not opened, so that no run goes on in two places. It holds what it held, and can be exported
-/// again.
+/// A folder with this mark is not opened, so that no run continues in two places. Its content stays, and can be
+/// exported again.
 package import Basics
 
 package struct MovedState: Record, Equatable {
   static let name = "moved.json"
 
-  /// When the archive was made that the state went on with.
+  /// When the archive with the moved state was made.
   package var at: Timestamp
-  /// The archive, or the state in which that was imported.
+  /// The archive, or the state that it was imported into.
   package var to: String
 
   package init(at: Timestamp, to: String) {
@@ -24,7 +24,7 @@ package struct MovedState: Record, Equatable {
     to = try member("to", record?.to)
   }
 
-  /// What became of the state, as the end of a sentence.
+  /// That the state was moved, and how to use it all the same, as the end of a sentence.
   package var told: String {
     let second = Timestamp(seconds: at.seconds) ?? at
     return "was moved to \(to.safe) at \(second), and is in use there; to use this one instead, if that is used nowhere"
@@ -48,7 +48,7 @@ extension StateArchive {
     }
   }
 
-  /// Refuses a folder whose state goes on elsewhere.
+  /// Refuses a folder whose state was moved elsewhere.
   func refuseMoved() throws(StateError) {
     guard let moved = try moved() else { return }
     throw StateError(
@@ -59,7 +59,7 @@ extension StateArchive {
 }
 
 extension StateError {
-  /// The refusal to move a state that goes on elsewhere.
+  /// The error for moving a state that was moved elsewhere already.
   package static func movedAlready(_ moved: MovedState) -> StateError {
     StateError(
       .invalid, "the state was moved to \(moved.to) at \(moved.at) already; without --move it is exported as a copy")

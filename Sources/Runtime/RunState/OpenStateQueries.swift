@@ -62,7 +62,7 @@ extension RunRecord {
     steps.contains { $0.status == .waiting && $0.wait?.event?.hasSameScalars(as: event) == true }
   }
 
-  /// Whether it stands still, or asks for a decision, until a person does something.
+  /// Whether it can't continue, or asks for a decision, until a person acts.
   package var needsPerson: Bool { status == .uncertain || status == .paused || steps.askPerson }
 }
 
@@ -89,7 +89,7 @@ package struct EventQuery: Sendable {
     self.since = since
   }
 
-  /// Those that match, in the order in which they came.
+  /// The matching events, in the order they came.
   package func answer(_ events: [EventRecord]) -> [EventRecord] {
     events.filter(matches).sorted { left, right in
       left.receivedAt == right.receivedAt ? left.id.precedesByScalars(right.id) : left.receivedAt < right.receivedAt
@@ -109,7 +109,7 @@ package struct EventQuery: Sendable {
 
 /// A store on one machine, which holds all open records in memory.
 ///
-/// It answers without suspending the caller, so that nothing changes between an actor's question and what it does next.
+/// It answers without suspending the caller, so that nothing changes between an actor's question and its next action.
 package protocol LocalStateStore: StateStore {
   /// Reads the state as of the last recorded event, while nothing changes it.
   func look<Answer: Sendable>(_ body: (State) -> Answer) -> Answer
@@ -142,7 +142,7 @@ extension LocalStateStore {
   package func openRuns(_ query: OpenRunQuery) async -> [RunRecord] { runs(query) }
   package func latestOpenRuns(_ query: OpenRunQuery, limit: Int) async -> (runs: [RunRecord], count: Int) {
     look { state in
-      // Records are large, so that only those of the page are copied; and only the ids that may be on it are sorted.
+      // Records are large, so only the page's records are copied; and only the ids that may be on it are sorted.
       var ids: [String] = []
       var (count, least) = (0, "")
       func trim() {

@@ -3,7 +3,6 @@
 /// A record is an object whose members are identified by name. Absent optional members are left out; instants are RFC
 /// 3339 texts, lengths of time are CEL's duration texts. Reading is strict: a missing member, one of the wrong kind and
 /// an unknown one are faults, because a state that is half understood would be half lost at the next snapshot.
-/// that is not known are faults, because a state that is half understood would be half lost at the next snapshot.
 package import Basics
 
 /// A value that the state keeps as JSON.
@@ -24,13 +23,13 @@ extension Recordable {
 package struct RecordError: Error, Sendable {
   package var message: String
   /// Whether the event was based on a state that has changed since.
-  package var isOutrun = false
+  package var isConflict = false
   /// How long it is until the same may be possible.
   package var wait: TimeSpan?
 
-  package init(_ message: String, isOutrun: Bool = false) {
+  package init(_ message: String, isConflict: Bool = false) {
     self.message = message
-    self.isOutrun = isOutrun
+    self.isConflict = isConflict
   }
 }
 
@@ -38,7 +37,7 @@ package struct RecordError: Error, Sendable {
 package protocol RecordObject: Recordable {
   /// Writes every present member.
   func write(to record: inout RecordWriter)
-  /// Reads every known member, best in the order in which they are written.
+  /// Reads every known member, preferably in the order of writing.
   init(from record: inout RecordReader) throws(RecordError)
 }
 
@@ -49,8 +48,8 @@ package protocol Record: RecordObject {
   ///
   /// A reader has no record, and returns what it reads. Every other coder is given the record, does something with each
   /// member, and returns it as it is; the copy that comes of it is of no use. So the compiler checks that no member is
-  /// forgotten in either direction. Where a record is written with every step, this is inlined (`@inline(__always)`), so
-  /// that the copy is never made.
+  /// forgotten in either direction. Where a record is written with every step, this is inlined (`@inline(__always)`),
+  /// so that the copy is never made.
   init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure)
 }
 
@@ -138,7 +137,7 @@ package struct RecordText: ~Copyable {
   }
 }
 
-/// Collects a record's members, each of which is set once: as a map or, to save the journal that map, as text.
+/// Collects a record's members, each set once: as a map or, to save the journal that map, as text.
 package struct RecordWriter: ~Copyable {
   package private(set) var map = ValueMap()
   private var text = RecordText()
@@ -149,7 +148,7 @@ package struct RecordWriter: ~Copyable {
     map.reserveCapacity(12)
   }
 
-  /// Continues a text in which an object has begun.
+  /// Continues a text that has begun an object.
   init(_ text: consuming RecordText) {
     isText = true
     self.text = text
@@ -221,7 +220,7 @@ package struct RecordReader {
   }
 
   private mutating func value(_ name: String) -> Value? {
-    // Records are read in the order in which they were written, unless the keys were sorted.
+    // Members are usually read in the order they were written, unless the keys were sorted.
     for index in next..<map.count {
       let member = map.members[index]
       guard let found = member.name, found.hasSameScalars(as: name) else { continue }

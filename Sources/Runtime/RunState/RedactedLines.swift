@@ -1,14 +1,14 @@
-// What a program prints, as lines without secrets, while it prints them.
+// The output of a program, as lines without secrets, while the program prints it.
 //
-// The bytes come in chunks that end anywhere. They are searched whenever a line ends, from the first byte on that isn't
-// told yet. A find that reaches the end of what is there may be the beginning of a secret: the lines that it is in are
-// held back until more bytes decide it. Fewer than four bytes of a secret at the end of a line are told at once, because
-// half of all lines end in a letter with which some form of some secret begins; but they are kept as context, so that
-// the rest of the secret is found when it comes in the next line.
+// The bytes come in chunks that end anywhere. They are searched whenever a line ends, from the first unreported byte
+// on. A find that reaches the end of the bytes may be the beginning of a secret: its lines are held back until more
+// bytes decide it. Fewer than four bytes of a secret at the end of a line are reported at once, because half of all
+// lines end in a letter that begins some form of some secret; but they are kept as context, so that the rest of the
+// secret is found when it comes in the next line.
 //
 // A secret is shown as `•••`, and a line end within it as a line end, so that each line of a key is one of the output.
-// A line end is a line feed, or a carriage return and a line feed. A line longer than 64 KiB is cut into pieces, after its
-// secrets are taken out, and bytes that aren't UTF-8 become replacement characters.
+// A line end is a line feed, or a carriage return and a line feed. A line longer than 64 KiB is cut into pieces, after
+// its secrets are taken out, and bytes that aren't UTF-8 become replacement characters.
 import Basics
 
 package struct RedactedLines: Sendable {
@@ -16,9 +16,9 @@ package struct RedactedLines: Sendable {
   package static let longest = 64 << 10
 
   private let finder: SecretFinder
-  /// What isn't told yet, after some context.
+  /// The unreported bytes, after some context.
   private var rest: [UInt8] = []
-  /// How many bytes of `rest` are told already.
+  /// How many bytes of `rest` are reported already.
   private var told = 0
 
   package init(_ finder: SecretFinder) { self.finder = finder }
@@ -32,7 +32,8 @@ package struct RedactedLines: Sendable {
     var manner = SecretFinder.Manner(isShown: true, cutFrom: 1)
     manner.isOpen = true
     var finds = finder.finds(in: rest, manner)
-    // What is undecided: from the first of the finds on that overlap and reach the end, or from an unfinished character.
+    // The undecided bytes begin at the first of the overlapping finds that reach the end, or at an unfinished
+    // character.
     var open = rest.count - rest.bytesOfCutEscape
     while let last = finds.last, last.range.upperBound > open || last.range.upperBound == rest.count {
       open = min(open, last.start)
@@ -55,7 +56,7 @@ package struct RedactedLines: Sendable {
     return lines
   }
 
-  /// Returns what is left when no more bytes come; the program may have been stopped within a secret.
+  /// Returns the remaining lines when no more bytes come; the program may have been stopped within a secret.
   package mutating func finish() -> [String] {
     guard told < rest.count else { return [] }
     let finds = finder.finds(in: rest, SecretFinder.Manner(isShown: true, cutFrom: SecretFinder.shortest)).filter {
@@ -65,7 +66,7 @@ package struct RedactedLines: Sendable {
     return lines(to: rest.count, finds)
   }
 
-  /// The lines from what is told up to an end.
+  /// The lines from the first unreported byte up to an end.
   private func lines(to end: Int, _ finds: [SecretFinder.Find]) -> [String] {
     var lines: [String] = []
     var line: [UInt8] = []

@@ -1,6 +1,6 @@
 package import Basics
 
-/// What started a run, for `errand why` and for the rules that count only some runs.
+/// The cause of a run, for `errand why` and for the rules that count only some runs.
 package struct RunCause: Record, Equatable {
   package enum Kind: String, Recordable, CaseIterable {
     /// A person or a program started it.
@@ -38,7 +38,7 @@ package struct RunCause: Record, Equatable {
   package var by: String?
   /// Whether `by` is the name of a token.
   package var isToken = false
-  /// What the assistant calls itself that asked, `assistant` if it has no name; absent if none did.
+  /// The assistant that asked, by its own name, `assistant` if it has none; absent if no assistant asked.
   package var assistant: String?
 
   package init(
@@ -74,7 +74,7 @@ package struct RunCause: Record, Equatable {
     return named + (person.map { isToken ? " with \($0)" : " for \($0)" } ?? "")
   }
 
-  /// What an assistant is called that doesn't say its name.
+  /// The name of an assistant that doesn't say its own.
   package static let unnamedAssistant = "assistant"
 }
 

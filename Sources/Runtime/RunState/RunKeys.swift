@@ -1,21 +1,21 @@
 /// Run keys: names that callers choose for runs, so that a request which is sent twice starts one run.
 ///
 /// A key belongs to one caller and one recipe. It is recorded with the run's first event, so that no second run of the
-/// same key can be appended: the state refuses it as outrun while the run is open, and for seven days after it was
-/// created. A retry takes over the key of the run that it retries, unless it was asked for with a key of its own. A start
-/// out of turn that has to wait reserves its key for the run that it will start, and one that starts nothing leaves its
-/// outcome with the key.
+/// same key can be appended: the state refuses it as a conflict while the run is open, and for seven days after it was
+/// created. A retry takes over the key of the run that it retries, unless it was asked for with a key of its own. A
+/// start out of turn that has to wait reserves its key for the run that it will start, and one that starts nothing
+/// leaves its outcome with the key.
 ///
 /// The state finds the run by the SHA-256 of caller, recipe and key, each ended by a byte 0, so that nothing legible is
-/// left of a run that is deleted; its key stays taken for those days. Keys that have expired are removed when the oldest
-/// of them is a day overdue, which costs one look at each key a day.
+/// left of a run that is deleted; its key stays taken for those days. Keys that have expired are removed when the
+/// oldest of them is a day overdue, which costs one look at each key a day.
 package import Basics
 
 /// The key of a run, as its caller chose it.
 package struct RunKey: Record, Equatable {
   /// How long a run keeps its key after its creation, even if it has ended.
   package static let lifetime = TimeSpan.seconds(7 * 86_400)
-  /// What a key is, for messages.
+  /// The words for a key in messages.
   package static let words = "the key of the request"
   /// The most characters of a key.
   package static let mostCharacters = 200
@@ -51,7 +51,7 @@ package struct RunKey: Record, Equatable {
     return digested
   }
 
-  /// The name under which the state finds the run.
+  /// The name that the state stores the key under.
   package func digest(of recipe: String) throws(RecordError) -> String {
     do throws(StateError) {
       return try sha256([caller, recipe, key].flatMap { Array($0.utf8) + [0] })
@@ -89,7 +89,7 @@ struct RunKeys: Sendable, Equatable {
   /// A bound of when the oldest of those was created that have ended.
   private var oldest: Timestamp?
 
-  /// What is overdue before expired keys are looked for.
+  /// How long the oldest key is overdue before expired keys are removed.
   private static let slack = TimeSpan.seconds(86_400)
 
   init() {}
@@ -163,7 +163,7 @@ struct RunKeys: Sendable, Equatable {
 extension RecordError {
   fileprivate static func isTaken(_ key: RunKey, by holder: KeyedRun) -> RecordError {
     let who = holder.settled.map { "a start of '\($0.schedule)' that started nothing" } ?? "the run \(holder.run)"
-    return RecordError("\(who) has the key '\(key.key)'", isOutrun: true)
+    return RecordError("\(who) has the key '\(key.key)'", isConflict: true)
   }
 }
 

@@ -1,8 +1,8 @@
 /// The log of a run in a store of several machines: numbered entries, each the events of one append.
 ///
-/// The number is the fence. An append is the entry with the next number, so that of two writers, each of which believes
-/// that the run is its own, only one is accepted; the other sees what came before it and gives way. Each entry has a
-/// CRC-64/XZ of the log up to it, which begins with the run's id, so that an entry that is lost, changed or moved is found.
+/// The number is the fence. An append is the entry with the next number, so if two writers both believe that they hold
+/// the run, only one is accepted; the other sees the entries before its own and gives way. Each entry has a CRC-64/XZ
+/// of the log up to it, which begins with the run's id, so that an entry that is lost, changed or moved is found.
 package import Basics
 
 /// One entry of a run's log.
@@ -25,7 +25,7 @@ package struct LogEntry: Sendable, Equatable {
   }
 }
 
-/// What a log came to at one of its entries, so that those before it need not be read.
+/// The run's record as of one entry of its log, so that the entries before it need not be read.
 package struct FoldedLog: Sendable, Equatable {
   package var number: Int
   package var sum: UInt64
@@ -59,7 +59,7 @@ extension FoldedLog {
 }
 
 extension RunRecord {
-  /// What is known of a run whose record can't be read.
+  /// The known part of a run whose record can't be read.
   package init(unread id: String, of recipe: String, createdAt: Timestamp) {
     self.init(
       RunCreated(
@@ -67,9 +67,10 @@ extension RunRecord {
         program: ""))
   }
 
-  /// Has only a program carry the run on that has a secret, which was found to be missing; nil if that is so already, or
-  /// may be no reason: the run may be carried on by any program, or is to end.
-  package func placed(lacking secret: String?, at instant: Timestamp) -> StateEvent? {
+  /// Requires a missing secret of the programs that run it from now on.
+  ///
+  /// Nil if the run requires it already, if any program may run the run, or if the run is to end.
+  package func placed(missing secret: String?, at instant: Timestamp) -> StateEvent? {
     guard let secret, pendingCancel == nil else { return nil }
     let needs = needs(besidesFor: [secret])
     return needs.isEmpty ? nil : .runPlaced(RunPlaced(run: id, at: instant, needs: needs))
@@ -81,7 +82,7 @@ extension RunRecord {
     return needs(besidesFor: value.maskedNames)
   }
 
-  /// The needs for secrets that the run doesn't have yet; none for a run that may be carried on by any program.
+  /// The needs for secrets that the run doesn't have yet; none for a run that any program may run.
   private func needs(besidesFor secrets: Set<String>) -> [String] {
     if origin.needs.isEmpty || status.isEnded { return [] }
     return Set(secrets.map(RunNeed.secret)).subtracting(origin.needs + needs).sorted { $0.precedesByScalars($1) }
@@ -93,10 +94,10 @@ package struct LoggedRun: Sendable, Equatable {
   package var record: RunRecord
   package private(set) var number: Int
   package private(set) var sum: UInt64
-  /// Why the log can't be read to its end; then the record is that of the entries before, and paused.
+  /// Why the log can't be read to its end; then the record is the fold of the entries before the damage, and paused.
   package private(set) var damage: String?
 
-  /// The next entry, by which the run becomes as a record says; it needs besides what secrets its values refer to.
+  /// The next entry, which changes the run to the given record and adds needs for secrets that its values refer to.
   package func next(_ record: RunRecord, by events: [StateEvent], epoch: Int) throws(StateError)
     -> (run: LoggedRun, entry: LogEntry)
   {
@@ -114,7 +115,7 @@ package struct LoggedRun: Sendable, Equatable {
     return (next, LogEntry(run: record.id, number: next.number, epoch: epoch, sum: next.sum, events: text))
   }
 
-  /// The entry by which a worker takes the run up.
+  /// The entry that a worker claims the run with.
   ///
   /// - Parameter isSuspect: Whether the worker before it brought itself down.
   package func claim(_ epoch: Int, by worker: String, at instant: Timestamp, isSuspect: Bool) throws(StateError)
@@ -137,7 +138,7 @@ package struct LoggedRun: Sendable, Equatable {
     self.sum = sum.value
   }
 
-  /// A run that comes from elsewhere: its log begins with an entry of no events, and what the run is then.
+  /// A run that comes from elsewhere: its log begins with an entry without events and the folded record of the run.
   package static func moved(
     _ record: RunRecord
   ) throws(StateError) -> (run: LoggedRun, entry: LogEntry, folded: FoldedLog) {
@@ -201,7 +202,7 @@ package struct LoggedRun: Sendable, Equatable {
     }
   }
 
-  /// The log as far as it goes, for those that read it later.
+  /// The log up to its last entry, folded for later readers.
   package var folded: FoldedLog {
     get throws(StateError) {
       let text = try record.storedText

@@ -1,21 +1,21 @@
-// What the commands of runs print.
+// The output of the commands of runs.
 //
-// `logs/2026-11/<run>.jsonl` holds the lines that the programs of one run printed, in the order in which they came. The
-// month is that of the run's id (UTC), `other` for an id that has no time. Each line of the file is one printed line,
+// `logs/2026-11/<run>.jsonl` holds the lines that the programs of one run printed, in the order they came. The month is
+// taken from the run's id (UTC), or is `other` for an id that has no time. Each line of the file is one printed line,
 // without secrets:
 //
 //     {"step":"backup","attempt":1,"stream":"output","at":"2026-11-23T13:00:05.25Z","text":"12 files"}
 //
-// `stream` is `output`, `errors`, or `note` for a remark of Errand's own, such as that a limit is reached; a note without
-// a step is about the whole run. A step's attempt has at most 1 MiB of the file, and a run 16 MiB; the note that says so
-// is within the limit, and nothing follows it.
+// `stream` is `output`, `errors`, or `note` for a remark of Errand's own, such as that a limit is reached; a note
+// without a step is about the whole run. A step's attempt has at most 1 MiB of the file, and a run 16 MiB; the note
+// that says so is within the limit, and nothing follows it.
 //
-// Nothing is synced: a power failure may take the last lines, and damage costs only these. A crash may leave half a line,
-// which readers leave out and the next writer cuts off. Damaged lines are left out as well. A log that can't be written
-// is given up: the run continues without it.
+// Nothing is synced: a power failure may take the last lines, and damage costs only these. A crash may leave half a
+// line, which readers leave out and the next writer cuts off. Damaged lines are left out as well. A log that can't be
+// written is given up: the run continues without it.
 //
-// A log goes with its run: when the run is deleted, and, when it is older than an hour, once the run is neither open nor
-// in the history. Archives hold logs; nothing else refers to them.
+// A log goes with its run: when the run is deleted, and, when it is older than an hour, once the run is neither open
+// nor in the history. Archives hold logs; nothing else refers to them.
 package import Basics
 import Synchronization
 
@@ -66,13 +66,14 @@ package struct PrintedLine: Record, Equatable {
   package static let mostOfAttempt = 1 << 20
   /// The most bytes of a run's log.
   package static let mostOfRun = 16 << 20
-  /// What is left free for the note that a limit is reached.
+  /// The bytes reserved for the note that a limit is reached.
   package static let roomForNote = 1 << 10
 
   /// The line of the file.
   package var bytes: [UInt8] { ((try? recordedBytes(of: self)) ?? []) + [ASCII.newline] }
 
-  /// The lines that still fit into a log of that many bytes, and the note that it is full; then its size is the largest.
+  /// The lines that still fit into a log of that many bytes, and the note that it is full; then its size is the
+  /// largest.
   package static func fitting(_ lines: [PrintedLine], after size: inout Int) -> [PrintedLine] {
     var fitting: [PrintedLine] = []
     for line in lines where size < mostOfRun {
@@ -116,7 +117,8 @@ package struct PrintedPiece: Sendable, Equatable {
     self.isLast = isLast
   }
 
-  /// The number of the line that a position means in a log that is counted in lines: a negative one counts from the end.
+  /// The number of the line that a position means in a log that is counted in lines: a negative one counts from the
+  /// end.
   package static func start(at position: Int, of count: Int) -> Int {
     min(position < 0 ? count - min(count, -max(position, -.max)) : position, count)
   }
@@ -155,7 +157,7 @@ final class RunLogs: Sendable {
     return (UUID7(run)?.instant.map(LogMonth.name) ?? "other", "\(run).jsonl")
   }
 
-  /// The run of a log by the names of its folder and its file; nil if they aren't those of a log.
+  /// The run of a log, by the names of its folder and its file; nil if the names don't fit a log.
   static func run(ofFile file: String, in month: String) -> String? {
     guard file.hasSuffix(".jsonl") else { return nil }
     let run = String(file.dropLast(6))
@@ -254,7 +256,7 @@ final class RunLogs: Sendable {
         bytes = try fileSystem.part(of: path, from: start, count: min(RunLogs.longestLine, size - start))
       }
       guard let end = bytes.lastIndex(of: ASCII.newline) else {
-        // Half a line, whose other half may come; or what is no log.
+        // Half a line whose other half may come, or a file that isn't a log.
         let isDamage = bytes.count == RunLogs.longestLine
         return PrintedPiece(lines: [], next: isDamage ? start + bytes.count : start, isLast: !isDamage)
       }

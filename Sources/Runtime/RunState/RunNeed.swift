@@ -1,6 +1,7 @@
 import Basics
 
-/// What a program has to offer to carry a run on, as `RunCreated.needs` has it: a kind and a name, such as `secret:KEY`.
+/// A need of a run, which a program must offer to run it, as in `RunCreated.needs`: a kind and a name, like
+/// `secret:KEY`.
 package enum RunNeed {
   package static func format(_ version: Int) -> String { "format:\(version)" }
   package static func plugin(_ name: String) -> String { "plugin:\(name)" }
@@ -24,7 +25,7 @@ package enum RunNeed {
   /// The files of a machine and a folder.
   package static func home(_ home: String) -> String { "home:\(home)" }
 
-  /// What a need asks for, in words that follow "none has": `the secret KEY`.
+  /// A need in words that follow "none has": `the secret KEY`.
   package static func inWords(_ need: String) -> String {
     guard let (kind, name) = parts(of: need) else { return need.safe }
     switch kind {

@@ -14,12 +14,12 @@ package struct RunRecord: Sendable, Equatable {
   package var steps: StepRecords
   package var outputs: StoredValue?
   package var error: RunError?
-  /// Why the run is paused, what it waits for, or what a person has to decide.
+  /// Why the run is paused, what it waits for, or the decision that a person has to make.
   package var reason: String?
-  /// Of a waiting run: when it continues even if nothing happens; never if absent.
+  /// When a waiting run continues even if nothing happens; never if absent.
   package var wakeAt: Timestamp?
-  /// Of a paused run: whether it lacks something, and goes on by itself once that is there.
-  package var isLacking = false
+  /// Whether a paused run has a missing dependency, and resumes automatically once that is available.
+  package var hasMissingDependency = false
   /// Set once cancellation was requested.
   package var pendingCancel: CancelRequested?
   package var endedAt: Timestamp?
@@ -29,9 +29,9 @@ package struct RunRecord: Sendable, Equatable {
   package var notes: [String: StoredValue] = [:]
   /// The machine and folder whose files it works with, where several programs share the state.
   package var home: String?
-  /// What a program has to offer that carries it on, besides what its origin needs.
+  /// The needs of the run in addition to its origin's.
   package var needs: [String] = []
-  /// The latest programs of several that took it up, the last one last.
+  /// The latest claims, if several programs share the state, in order.
   package var claims: [RunClaimed] = []
 
   /// The most claims that are remembered.
@@ -49,7 +49,7 @@ package struct RunRecord: Sendable, Equatable {
   package var id: String { kept.event.run }
   package var recipe: String { kept.event.recipe }
   package var createdAt: Timestamp { kept.event.at }
-  /// The steps in the order in which they began.
+  /// The steps in the order they began.
   package var stepsInOrder: StepRecords { steps }
 
   package init(_ origin: RunCreated) {
@@ -69,15 +69,14 @@ extension RunRecord {
   /// The most steps in a list.
   package static let mostListed = 100
 
-  /// The run without its steps, of which there may be many.
+  /// The run without its steps, because there may be many.
   package var withoutSteps: RunRecord {
     var run = self
     run.steps = StepRecords()
     return run
   }
 
-  /// The run without what it was about: no inputs, values, answers, questions and messages, of which the recipe's text
-  /// is none.
+  /// The run without its data: no inputs, values, answers, questions and messages; the recipe's text isn't such data.
   package func erased(at instant: Timestamp) -> RunRecord {
     var run = self
     run.erasedAt = instant
@@ -137,7 +136,7 @@ extension RunRecord: Record {
     error = try member("error", record?.error)
     reason = try member("reason", record?.reason)
     wakeAt = try member("wakeAt", record?.wakeAt)
-    isLacking = try member("lacking", record?.isLacking, default: false)
+    hasMissingDependency = try member("lacking", record?.hasMissingDependency, default: false)
     pendingCancel = try member("pendingCancel", record?.pendingCancel)
     endedAt = try member("endedAt", record?.endedAt)
     erasedAt = try member("erasedAt", record?.erasedAt)

@@ -1,9 +1,9 @@
 package import Basics
 
-/// What a scheduler knows: the version of the schedules that it was made from, or that its last decision made.
+/// A version of the schedules: the one that a scheduler was made from, or that its last decision made.
 ///
-/// Every change of the schedules begins the next version, but for the ends of runs, and so does each new leader. A decision
-/// is kept only if it begins the version after its scheduler's: a leader that was deposed, and one that doesn't know of a
+/// Every change of the schedules begins the next version, except the end of a run; so does each new leader. A decision
+/// is kept only if it begins the version after its scheduler's: a leader that was fenced, or that doesn't know of a
 /// change, is refused and reads the schedules again.
 package struct ScheduleTerm: Sendable, Equatable {
   package var version: Int
@@ -18,36 +18,38 @@ package struct ScheduleTerm: Sendable, Equatable {
 
 /// How the schedules of a state are decided on that several programs share: one of them leads, and decides.
 package protocol ScheduleSharing: Sendable {
-  /// Whether this program leads, each time that changes; true again after a time in which another led. For one reader.
+  /// Whether this program leads, after each change; true again after a time when another program led. For one reader.
   var leading: AsyncStream<Bool> { get }
-  /// Told when another program may have changed what a leader has to look at; a hint, which may be lost. For one reader.
+  /// Told when another program may have changed something that a leader has to check; a hint, which may be lost. For
+  /// one reader.
   var scheduleHints: AsyncStream<Void> { get }
-  /// Has this program lead whenever no other does, if it is willing, as long as it is a worker.
+  /// Makes this program lead whenever no other does, if it is willing, as long as it is a worker.
   ///
-  /// - Returns: Whether it leads now, which `leading` tells as well.
+  /// - Returns: Whether it leads now; `leading` reports it as well.
   @discardableResult func seekLead(isWilling: Bool) async -> Bool
-  /// What counts for a scheduler that is made from what is read after this; nil once the store is closed.
+  /// The current term, for a scheduler that is made from a state that is read afterwards; nil once the store is closed.
   func term() async -> ScheduleTerm?
   /// The name of the worker that leads, here or elsewhere; nil if none does.
   func leaderName() async throws(StateError) -> String?
-  /// Records what a scheduler decided, all or none; refused as outrun if there is another version than it knows.
+  /// Records what a scheduler decided, all or none; refused as a conflict if there is another version than it knows.
   ///
-  /// - Returns: What the scheduler knows now.
+  /// - Returns: The term after the decision.
   func append(_ events: [StateEvent], in term: ScheduleTerm) async throws(StateError) -> ScheduleTerm
-  /// Those of some runs that are open, wherever they are carried on.
+  /// The open runs among some, whichever program runs them.
   func openRuns(among runs: Set<String>) async throws(StateError) -> Set<String>
   /// The schedules that follow the runs of one of some recipes.
   func schedules(following recipes: Set<String>) async throws(StateError) -> [ScheduleRecord]
-  /// The events that no run has taken and none is about to look at, in the order in which they came.
+  /// The events that no run has consumed and no run is about to check, in the order they came.
   func freeEvents() async throws(StateError) -> [FreeEvent]
-  /// How many events of a name there are that no run and no schedule has taken, at least so new; 0 if that can't be read.
+  /// How many events of a name there are that no run and no schedule has taken, at least so new; 0 if that can't be
+  /// read.
   func countFreeEvents(named name: String, since: Timestamp?) async -> Int
 
   // MARK: Requests that the leader has to do
 
-  /// Has the leader do what is asked for, and waits for its answer.
+  /// Sends a request to the leader, and waits for its answer.
   func carry(_ request: CarriedRequest) async throws(StateError) -> CarriedOutcome
-  /// The requests for the leader that no program has taken, if this one leads; nobody else gets them after that.
+  /// The requests for the leader that no program has taken, if this one leads; no other program gets them afterwards.
   func takeRequests() async throws(StateError) -> [CarriedRequest]
   func answer(_ request: String, with answer: Value) async throws(StateError)
 }
@@ -84,7 +86,7 @@ package struct CarriedRequest: Record, Equatable {
   }
 }
 
-/// What came of a request that another program has to do.
+/// The outcome of a request to another program.
 package enum CarriedOutcome: Sendable, Equatable {
   case answered(Value)
   /// None has taken it, and none will.

@@ -1,12 +1,12 @@
 /// The records of schedules: how far each has been decided, which slots wait to start, and the outcomes of slots.
 ///
 /// A schedule is one entry of a recipe's `on:`; its id is the recipe's name, and the entry's id after a slash if it has
-/// one. A slot is one instant at which it is due, before jitter. `processedUntil` is the schedule's high-water mark:
+/// one. A slot is one due instant of a schedule, before jitter. `processedUntil` is the schedule's high-water mark:
 /// every slot at or before it has been decided, none after it has, and only a reset moves it back. So the slots to
 /// decide are a function of the schedule, the zone's rules, the mark and the clock, and nothing else about the future
-/// has to be kept. Where the clock was once ahead, the mark is too, and no slot starts before the clock reaches it
-/// again; a person may reset it, and the slots after it that have a run by then are kept (`started`), so that none
-/// starts twice.
+/// has to be kept. If the clock was once ahead, the mark is too, and no slot starts before the clock reaches it again;
+/// a person may reset it, and the slots after it that have a run by then are kept (`started`), so that none starts
+/// twice.
 ///
 /// A decision is one batch: `slotDecided`, with `runCreated` if a run is started. The record of a slot is written once,
 /// when it is settled; until then a buffered slot is in its schedule's `buffered`. A long row of slots with the same
@@ -26,7 +26,7 @@ package struct ScheduleRecord: Record, Equatable {
   package var spec: String
   /// The recipe's last valid version: a map from file to text.
   package var texts: StoredValue?
-  /// The version of the recipe language in which it is read.
+  /// The version of the recipe language that it is read in.
   package var language = 1
   package var createdAt: Timestamp
   package var processedUntil: Timestamp
@@ -184,7 +184,7 @@ package struct BatchRecord: Record, Equatable {
   package var at: Timestamp
   /// When the run starts at the latest.
   package var due: Timestamp
-  /// The ids of the events or files, in the order in which they came.
+  /// The ids of the events or files, in the order they came.
   package var events: [String] = []
   /// The files by their ids.
   package var files: [String: GatheredFile] = [:]
@@ -211,7 +211,7 @@ extension BatchRecord {
     return batch
   }
 
-  /// What requests the slot of one of its events.
+  /// The cause of a run for one of its events.
   package func cause(_ event: String, of schedule: String) -> RunCause {
     RunCause(files[event] == nil ? .event : .file, schedule: schedule, event: event)
   }
@@ -224,7 +224,7 @@ extension BatchRecord {
   /// How many there are, such as `3 files`.
   package var counted: String { RunState.counted(events.count, files.isEmpty ? "event" : "file") }
 
-  /// What is in it, for the reason why no run starts with it.
+  /// Its content in words, for the reason that no run starts with it.
   package var words: String {
     let most = 10
     let shown = events.prefix(most).map { files[$0]?.path ?? $0 }.joined(separator: ", ")
@@ -278,7 +278,7 @@ package struct FollowedEnd: Record, Equatable {
 /// The outcome of a slot, or of a row of slots.
 package enum SlotOutcome: String, Recordable, CaseIterable {
   case started, buffered, skippedOverlap, missedWindow, missedPolicy, superseded, paused, coalesced, dropped, refused
-  /// A delivery for which 'match' doesn't hold.
+  /// A delivery that 'match' rejected.
   case unmatched
   /// A delivery that was sent as an event to the runs that wait for it.
   case signalled
@@ -291,27 +291,27 @@ package enum SlotOutcome: String, Recordable, CaseIterable {
 /// A slot's line in the ledger.
 package struct SlotRecord: Record, Equatable {
   package var schedule: String
-  /// The nominal instant; of a row, the first.
+  /// The nominal instant; the first one of a row.
   package var slot: Timestamp
-  /// Of a row: the last.
+  /// The last slot of a row.
   package var until: Timestamp?
   /// How many slots the record covers.
   package var count: Int
   package var outcome: SlotOutcome
   /// When it was settled.
   package var at: Timestamp
-  /// What requested it; `slot` for a slot that was due.
+  /// The cause of the request; `slot` for a slot that was due.
   package var cause: RunCause
-  /// The run that was started, or the run that prevented it; of a slot that waits, the id that its run will have, if
+  /// The run that was started, or the run that prevented it; for a slot that waits, the id that its run will have, if
   /// its inputs may hold it.
   package var run: String?
   /// The reason, in a sentence.
   package var reason: String?
   /// How much later than it was due, if more than a second.
   package var lateBy: TimeSpan?
-  /// Of a slot that waits: the inputs that were computed when it was decided, or that a person gave.
+  /// The inputs of a waiting slot, computed when it was decided or given by a person.
   package var inputs: Value?
-  /// Of a start out of turn that waits, or that started nothing: the key of the request.
+  /// The key of the request, for a start out of turn that waits or that started nothing.
   package var key: RunKey?
 
   package init(
@@ -357,9 +357,9 @@ package struct ScheduleSet: Record, Equatable {
   package var file: String
   package var spec: String
   package var texts: StoredValue?
-  /// The version of the recipe language in which the texts are read.
+  /// The version of the recipe language that the texts are read in.
   package var language: Int
-  /// The mark, from which slots count; absent to leave it unchanged.
+  /// The mark that slots are decided from; absent to leave it unchanged.
   package var processedUntil: Timestamp?
   package var remainingRuns: Int?
   package var pausesOnFailure: Bool
@@ -402,7 +402,7 @@ package struct ScheduleSet: Record, Equatable {
 package struct EventGathered: Record, Equatable {
   package var at: Timestamp
   package var schedule: String
-  /// The event's, or that of the version of the file.
+  /// The id of the event, or of the version of the file.
   package var id: String
   /// When the batch starts a run at the latest; the first event's counts.
   package var due: Timestamp

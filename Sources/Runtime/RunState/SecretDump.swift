@@ -6,8 +6,8 @@
 //     00000000  74 6f 6b 2d  78 79 7a 75  |tok-xyzu|       hexdump -C: two blanks in the middle
 //
 // In a text that is only shown, the characters at the end of a line belong to the bytes before them: they are skipped
-// between two lines, and hidden with a secret. A reference has no such place for them, because what is between the digits
-// is kept as it is; so a value with such a dump of several lines isn't kept.
+// between two lines, and hidden with a secret. A reference has no such place for them, because what is between the
+// digits is kept as it is; so a value with such a dump of several lines isn't kept.
 import Basics
 
 enum SecretDump {
@@ -48,7 +48,7 @@ enum SecretDump {
     return found
   }
 
-  /// Whether a text may be a dump of several lines with characters: it has line ends, and what precedes the characters.
+  /// Whether a text may be a multi-line dump with characters: it has line ends, and a gap that precedes the characters.
   static func mayHaveCharacters(_ bytes: some Collection<UInt8>) -> Bool {
     var (hasGap, hasLineEnd) = (false, false)
     var last: UInt8 = 0

@@ -3,9 +3,9 @@
 // A secret is found however each of its characters is written: plain, percent-encoded, escaped as in JSON (any number
 // of times), or as HTML entities; and in hexadecimal digits or in base64 of either alphabet, also inside a longer
 // encoded text, and where the digits are escaped in turn. Overlapping finds are taken out together. A secret of fewer
-// than four bytes is left alone: taking it out would ruin every text. Of a secret that ends in a line end, or has
-// several lines, the text without surrounding blanks and each of its longer lines are found as well. Digits are found
-// across line ends too, as `base64` and `xxd -p` break them.
+// than four bytes is left alone: taking it out would ruin every text. If a secret ends in a line end, or has several
+// lines, the text without surrounding blanks and each of its longer lines are found as well. Digits are found across
+// line ends too, as `base64` and `xxd -p` break them.
 //
 // Texts inside of a secret that is JSON, YAML, lines of KEY=VALUE or an address with a password are found on their own
 // (`SecretParts`). Quotes are found as shells, PowerShell, CSV and YAML write them within quotes, also within JSON, and
@@ -21,8 +21,8 @@ package struct SecretFinder: Sendable {
   private(set) var hasNumbers = false
   /// Where finds can begin; nil if there are no secrets.
   private let beginnings: Beginnings?
-  /// How far before the end of a run of backslashes a find may begin that doesn't begin with the run or after another
-  /// find: with its last one, or with as many as can stand for those that a secret begins with.
+  /// The distances from the end of a run of backslashes at which a find may begin, if it doesn't begin with the run or
+  /// after another find: at the last backslash, or with as many as can represent the backslashes that begin a secret.
   private let beginningsInRuns: Set<Int>
 
   /// - Parameter secrets: By name; several names may have the same text, and one name an old text and a new one.
@@ -36,7 +36,7 @@ package struct SecretFinder: Sendable {
     // By bytes: canonically equivalent texts are different secrets.
     var seen: Set<[UInt8]> = []
     needles = all.filter { seen.insert(Array($0.text.utf8)).inserted }
-    // How numbers, instants and spans are written, of which none has more digits.
+    // A secret may be a number, an instant or a span as texts write them; none of these has more digits.
     hasNumbers = needles.contains { needle in
       needle.forms.contains { form in
         form.scalars.count <= 32
@@ -129,12 +129,12 @@ package struct SecretFinder: Sendable {
   /// How a text is searched.
   struct Manner {
     var isShown = false
-    /// Whether a beginning of a secret at the end of the text is found: one that stands for as many bytes of the secret,
-    /// before the end or before an escape that the end cuts, where 1 is any character or digit; nil if only whole
-    /// secrets are found.
+    /// Whether a beginning of a secret at the end of the text is found: one that stands for as many bytes of the
+    /// secret, before the end or before an escape that the end cuts, where 1 is any character or digit; nil if only
+    /// whole secrets are found.
     var cutFrom: Int?
     var isCut: Bool { cutFrom != nil }
-    /// Whether the text goes on after its end, where digits may continue in the next line.
+    /// Whether the text continues after its end, so that digits may continue in the next line.
     var isOpen = false
   }
 
@@ -188,11 +188,11 @@ package struct SecretFinder: Sendable {
     // Where the second character begins, unless backslashes are before it.
     let isPercent = bytes[index] == ASCII.percent && Needle.percentByte(in: bytes, at: index) == first
     let next = index + (first == bytes[index] ? 1 : isPercent ? 3 : bytes.count)
-    // The second character, if it is percent-encoded; digits may go on after a line end.
+    // The second character, if it is percent-encoded; digits may continue after a line end.
     var encoded =
       next < bytes.count && bytes[next] == ASCII.percent ? Needle.nestedPercentByte(in: bytes, at: next) : nil
     if encoded.map(Needle.isLineEnd) ?? false { encoded = nil }
-    // Of each needle the first form that fits.
+    // Each needle is found in its first form that fits.
     var fitting = -1
     for start in starts[Int(first)] where start.needle != fitting {
       if let second = start.second, let encoded, encoded != second, second != ASCII.percent { continue }
@@ -235,7 +235,7 @@ package struct SecretFinder: Sendable {
 
   /// The name of a secret in a hexadecimal dump that has the characters beside its lines, which no reference describes.
   ///
-  /// - Parameter finds: What references describe.
+  /// - Parameter finds: The finds that references describe.
   func dumped(in bytes: some Collection<UInt8>, besides finds: [Find]) -> String? {
     guard !isEmpty, SecretDump.mayHaveCharacters(bytes) else { return nil }
     return self.finds(in: Array(bytes), Manner(isShown: true)).first { find in
@@ -276,8 +276,8 @@ package struct SecretFinder: Sendable {
 // MARK: Answers
 
 extension SecretFinder {
-  /// All finds in an answer, without those that are only a part of an id or an instant: a short secret may be in one by
-  /// chance, and the answer would be of no use.
+  /// All finds in an answer, except finds within an id or an instant: a short secret may be in one by chance, and the
+  /// answer would be of no use.
   func findsToShow(in bytes: [UInt8]) -> [Find] {
     finds(in: bytes, Manner(isShown: true)).filter { find in
       func isPart(_ byte: UInt8) -> Bool {
@@ -349,7 +349,7 @@ struct Needle: Sendable, Hashable {
     var scalars: [Scalar]
     /// Whether it is written in digits, which may continue in the next line.
     var isDigits: Bool
-    /// Whether two digits are a byte, after which a dump may have blanks (`SecretDump`).
+    /// Whether each two digits are a byte; a dump may have blanks after it (`SecretDump`).
     var isHexadecimal = false
 
     /// How many bits of the secret a character of it stands for, at most.
@@ -581,8 +581,10 @@ struct Needle: Sendable, Hashable {
     return SecretDump.endOfCharacters(in: bytes, after: end)
   }
 
-  /// Where a backslash ends that begins at one of many places in a run of them, of which only those stay that can see what
-  /// follows the run: one after another, they would be looked at sixteen times each.
+  /// Handles many places in one run of backslashes together: one by one, each backslash would be read sixteen times.
+  ///
+  /// Returns where the backslashes that begin at these places end. The first place stays, and the places that are close
+  /// enough to the end of the run to see the bytes after it; the others are removed.
   private static func skipBackslashes(_ places: inout [Int], in bytes: UnsafeBufferPointer<UInt8>) -> [Int] {
     guard places.count > mostBackslashes else { return [] }
     let inRun = places.filter { $0 < bytes.count && bytes[$0] == 0x5C }
@@ -734,7 +736,7 @@ struct Needle: Sendable, Hashable {
     return false
   }
 
-  /// Whether these are the first units of a character, each with backslashes, of which the last one is cut.
+  /// Whether the bytes are the first units of a character, each with its backslashes, and the last unit is cut off.
   private static func isCutEscape(_ rest: [UInt8], _ scalar: Scalar) -> Bool {
     guard let character = Unicode.Scalar(scalar.value) else { return false }
     func digits(_ value: some BinaryInteger, _ count: Int, radix: Int = 16) -> [UInt8] {
@@ -836,7 +838,7 @@ struct Needle: Sendable, Hashable {
 
   /// How GNU's programs begin quotes with escapes in the middle of other quotes.
   static let openDollar = Array("'$'".utf8)
-  /// How they go on after the escapes.
+  /// The end of such quotes after the escapes.
   static let closeDollar = Array("''".utf8)
 
   /// Where the escapes of a character end, with and without the quotes that GNU's programs write after them.
@@ -874,7 +876,7 @@ struct Needle: Sendable, Hashable {
     return [last + 1]
   }
 
-  /// Where the backslashes at an index end, of which there are none or a few.
+  /// Where the backslashes at an index end; there may be none, or a few.
   private static func endOfMarks(in bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
     var index = start
     while index < bytes.count, bytes[index] == ASCII.backslash, index - start < mostBackslashes { index += 1 }
@@ -1011,7 +1013,7 @@ struct Needle: Sendable, Hashable {
     return value < 0x7F ? entities.first { $0.value == value }?.name : nil
   }
 
-  /// The name of an ampersand, of which each further one stands for an escape of the escape.
+  /// The name of the ampersand's entity; each repetition escapes the text once more.
   static let ampersandName = Array("amp;".utf8)
   /// How often a text may be escaped.
   private static let mostAmpersands = 8

@@ -6,9 +6,9 @@
 //
 //     token: first-key # prod            with and without the comment; ` ;` begins one in INI files
 //     "a b" : 'it''s'                    quotes within quotes: doubled (YAML), `'\''` (shells)
-//     export KEY="a\tb\$"                the escapes of YAML and JSON, those of shells, and none
+//     export KEY="a\tb\$"                the escapes of YAML and JSON, the escapes of shells, and none
 //     - { key: first, keys: [second] }   the values of maps and lists in brackets, also across lines, as in JSON
-//     KEY="first line                    a value in quotes that goes on to another line
+//     KEY="first line                    a value in quotes that continues on another line
 //     a = { key = "first" }              the values of TOML's tables, and its texts in three quotes
 //     ? key                              a value of YAML in the line after its key
 //     : value
@@ -132,7 +132,7 @@ struct SecretLines {
     case ASCII.openBrace, ASCII.openBracket: readBrackets(from: start, to: end, found)
     default:
       readPlain(start..<end, found)
-      // A shell joins what is quoted with what isn't.
+      // A shell joins quoted and unquoted parts.
       if bytes[start..<end].contains(where: { "'\"\\".utf8.contains($0) }) { readWord(from: start, to: end, found) }
     }
   }
@@ -349,7 +349,7 @@ enum SecretQuotes {
     UInt8(ascii: "P"): 0x2029,
   ]
 
-  /// With the escapes of YAML (1.2, section 5.7), which are also those of JSON and TOML; an unknown one is its character.
+  /// Decodes the escapes of YAML (1.2, section 5.7), JSON and TOML; an unknown escape is its character.
   private static func unescaped(_ inside: ArraySlice<UInt8>) -> [UInt8] {
     var text: [UInt8] = []
     var rest = inside

@@ -1,11 +1,11 @@
-// What inside of a secret is a secret of its own.
+// The parts of a secret that are secrets themselves.
 //
-// A program that is given a file of credentials seldom prints it as it is: it reads it, and prints what it holds. So the
-// texts in it are secrets, too, of eight bytes or more: shorter ones are words like `true` and `admin`, which would ruin
-// every text. Keys, numbers and the frames of keys aren't secret. Digits in quotes are a text.
+// A program that is given a file of credentials seldom prints it as it is: it reads it, and prints what it holds. So
+// the texts in it are secrets, too, of eight bytes or more: shorter ones are words like `true` and `admin`, which would
+// ruin every text. Keys, numbers and the frames of keys aren't secret. Digits in quotes are a text.
 //
 //     {"private_key": "…"}           the texts of JSON, also one value a line, and their lines
-//     "{\"pw\": \"…\"}"              the text of a string of JSON, and what is in it
+//     "{\"pw\": \"…\"}"              the text of a string of JSON, and its parts
 //     -----BEGIN …\n…\n             a key in one line, with real line ends, and its lines
 //     token: "…"                     the values of YAML and of lines KEY=VALUE, without their quotes (`SecretLines`)
 //     https://me:pass@host/?token=…  the passwords of addresses, as they are and decoded (`SecretPasswords`)
@@ -43,7 +43,7 @@ struct SecretParts {
 
   /// Adds what is in a text.
   ///
-  /// - Parameter least: The fewest bytes of what is in its quotes, if it is in quotes.
+  /// - Parameter least: The fewest bytes between its quotes, if it is in quotes.
   private mutating func read(_ text: String, least: Int) {
     note(text, least: least)
     if !addJSON(text) {
@@ -101,7 +101,7 @@ struct SecretParts {
     }
   }
 
-  /// Texts that are read after all others, with the fewest bytes of what is in their quotes.
+  /// Texts to read after all others, each with the fewest bytes between its quotes.
   private var candidates: [(text: String, least: Int)] = []
   private var texts: [String] = []
   /// By bytes, because canonically equivalent texts are different secrets.

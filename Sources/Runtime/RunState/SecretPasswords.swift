@@ -1,9 +1,9 @@
 // The passwords in addresses and connection strings.
 //
 //     https://me:pass@host/?token=…       the password, and the parameters with names of secrets, as they are and decoded
-//     Server=db;Password="semi;colon"     ADO.NET: a value may be in either quotes, in which a quote is doubled
-//     Driver={…};Pwd={semi;colon}         ODBC: braces, of which the closing one is doubled
-//     host=db password='it\'s it'         libpq: single quotes, in which a backslash is followed by any character
+//     Server=db;Password="semi;colon"     ADO.NET: quotes of either kind; the same quote is doubled inside
+//     Driver={…};Pwd={semi;colon}         ODBC: braces; a closing brace is doubled inside
+//     host=db password='it\'s it'         libpq: single quotes; any character may follow a backslash inside
 //
 // A value without quotes ends at a semicolon or a blank, or is read to the semicolon, as ADO.NET does it.
 
@@ -19,7 +19,7 @@ struct SecretPasswords {
   }
 
   private static let words: Set<String> = ["true", "false", "null", "none", "undefined"]
-  /// Names of passwords in connection strings, in lowercase and without what is between words.
+  /// Names of passwords in connection strings, in lowercase and without separators between words.
   private static let names: Set<String> = [
     "password", "pwd", "passwd", "secret", "accountkey", "sharedaccesskey", "sharedaccesssignature", "sslpassword",
   ]
@@ -95,7 +95,7 @@ struct SecretPasswords {
 
   private mutating func readPairs() {
     var begin = 0
-    // Where the last password ends, in which no other is looked for.
+    // The end of the last password; no other password is searched for before it.
     var end = 0
     for index in bytes.indices {
       switch bytes[index] {

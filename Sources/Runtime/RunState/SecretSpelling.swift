@@ -8,7 +8,7 @@
 //     n      the name of its entity           […]    the ends of lines and blanks (`_`) before it
 //     o      a digit of the octal number of one of its bytes
 //     &&     `&amp;`, before the rest of an entity that is escaped in turn
-//     p P    a digit of its hexadecimal number, where h stands for those of its bytes: `\xpp`
+//     p P    a digit of its hexadecimal number, where h is a digit of one of its bytes: `\xpp`
 //                                             all else is literal
 //
 // `%25hh` is a percent-encoded byte whose percent sign is encoded, `\\uhhhh` an escape of JSON in JSON. A spelling is
@@ -145,7 +145,7 @@ enum SecretPattern {
     return text
   }
 
-  /// The pattern in which a character is escaped; nil if there is none with such digits.
+  /// The pattern of a character's escape; nil if there is none with such digits.
   static func pattern(of piece: [UInt8], for scalar: Needle.Scalar, _ digits: Digits) -> String? {
     if piece == scalar.utf8 { return "c" }
     if let (before, inner, after) = quoted(piece) {

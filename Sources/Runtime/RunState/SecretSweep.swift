@@ -1,13 +1,13 @@
 /// Takes secrets out of values that the state kept before the secrets were known, or that older versions kept.
 ///
-/// It works on records as JSON, by the names of their members: a value is kept by reference (`SecretBook`), a sentence
-/// for people loses its secrets, and everything else is unchanged. The same code finds and repairs, so that a repaired
-/// folder is found clean. Names (of stored values and events) can't be changed without changing what recipes find, so
-/// they are only reported.
+/// It works on records as JSON, by the names of their members: a value is kept by reference (`SecretRegistry`), a
+/// sentence for people loses its secrets, and everything else is unchanged. The same code finds and repairs, so that a
+/// repaired folder is found clean. Names (of stored values and events) can't be changed without changing what recipes
+/// find, so they are only reported.
 import Basics
 
 struct SecretSweep {
-  let book: SecretBook
+  let registry: SecretRegistry
   let finder: SecretFinder
   /// The replacements of blobs, by their names.
   var blobs: [String: BlobReference] = [:]
@@ -16,9 +16,9 @@ struct SecretSweep {
   /// The names of the secrets that were found in names.
   private(set) var inNames: Set<String> = []
 
-  init(_ book: SecretBook) {
-    self.book = book
-    finder = book.finder
+  init(_ registry: SecretRegistry) {
+    self.registry = registry
+    finder = registry.finder
   }
 
   private static let values: Set<String> = [
@@ -75,7 +75,7 @@ struct SecretSweep {
     }
     if name == "key" {
       found.formUnion(names)
-      return .string(try book.masked(text: text))
+      return .string(try registry.masked(text: text))
     }
     return member
   }
@@ -106,10 +106,10 @@ struct SecretSweep {
 
   /// A value by reference; nil if it holds no secret other than by reference.
   mutating func swept(value: Value) throws(StateError) -> Value? {
-    let names = book.names(in: value)
+    let names = registry.names(in: value)
     if names.isEmpty { return nil }
     found.formUnion(names)
-    return try book.masked(value)
+    return try registry.masked(value)
   }
 
   /// Whether the bytes may hold a secret at all, a quick check.

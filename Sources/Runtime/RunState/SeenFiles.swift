@@ -1,7 +1,7 @@
 /// The records of the files that schedules watch.
 ///
-/// A version of a file is its path, its size and when it was changed. A version that was seen starts nothing (again): it
-/// is recorded in the write that decides its slot, or with the first look, which passes over what is there. It is
+/// A version of a file is its path, its size and when it was changed. A version that was seen starts nothing (again):
+/// it is recorded in the write that decides its slot, or with the first look, which ignores existing files. It is
 /// forgotten once the file is gone, and with the schedule.
 package import Basics
 

@@ -1,8 +1,8 @@
-/// The ledger of settled slots, as a `MonthlyLog` in `slots/`, each in the month in which it was settled.
+/// The ledger of settled slots, as a `MonthlyLog` in `slots/`, each in the month of its settlement.
 ///
-/// A slot's id consists of what distinguishes it from all others, and so is the same when a replay settles it again:
-/// `2026-11-20T09:00:00Z reports/weekly 2026-11-20T09:00:00Z slot started 0199…`, in which the run that was started
-/// comes last, or, if none was, the run or the event that requested one.
+/// A slot's id consists of everything that distinguishes it from other slots, so it is the same when a replay settles
+/// the slot again: `2026-11-20T09:00:00Z reports/weekly 2026-11-20T09:00:00Z slot started 0199…`. Last comes the run
+/// that was started, or, if none was, the run or the event that requested one.
 import Basics
 
 typealias SlotLedger = MonthlyLog<SlotRecord>
@@ -11,7 +11,8 @@ extension SlotRecord: LogRecord {
   static let label = "slot"
   var summary: SlotSummary { SlotSummary(record: self) }
 
-  /// Where a page ends with it: when it was settled, and what tells it from the others of that instant.
+  /// The position of a page that ends with it: when it was settled, and a hash to tell it from other slots of that
+  /// instant.
   package var cursor: String {
     "\(at)_\(((try? sha256(Array(summary.id.utf8))) ?? "").prefix(16))"
   }

@@ -5,7 +5,7 @@
 ///
 ///     {
 ///       "chain": "9c…",            the last sum of the journal before
-///       "checksum": "51…",         CRC-64/XZ of the file in which these sixteen digits are zeros
+///       "checksum": "51…",         CRC-64/XZ of the file with zeros in the place of these sixteen digits
 ///       "format": 4,
 ///       "generation": 8,
 ///       "newest": {"run": {"id": "0199…", "at": "2026-11-20T09:00:00Z"}, "slot": …},   of the logs, absent if empty
@@ -25,7 +25,7 @@ package enum StateFormat {
   ///
   /// A change that an older version cannot read needs a higher number, here and in `Journal`.
   package static let version = 4
-  /// The limits for the program's own files: only depth is limited, to what the JSON writer writes.
+  /// The limits for the program's own files: only depth is limited, to the depth that the JSON writer can write.
   static let limits = JSON.Limits(bytes: .max, depth: JSON.deepest)
 }
 
@@ -33,7 +33,7 @@ struct Snapshot: Sendable {
   static let name = "state.json"
   static let previousName = "state.previous.json"
   static let newName = "state.json.new"
-  /// The name under which a damaged snapshot is kept for examination.
+  /// The name that a damaged snapshot is kept under for examination.
   static let damagedName = "state.damaged.json"
 
   var generation: Int

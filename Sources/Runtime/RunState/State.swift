@@ -4,7 +4,7 @@ package import Basics
 package struct State: Sendable, Equatable {
   /// The open runs, by id.
   package internal(set) var runs: [String: RunRecord] = [:]
-  /// The runs that ended and are not in the history's files yet, in the order in which they ended.
+  /// The ended runs that are not in the history's files yet, in the order of their ends.
   package internal(set) var ended: [RunRecord] = []
   /// The values that outlive runs.
   package internal(set) var values: [String: StoredValue] = [:]
@@ -12,9 +12,9 @@ package struct State: Sendable, Equatable {
   package internal(set) var events: [String: EventRecord] = [:]
   /// The schedules, by id.
   package internal(set) var schedules: [String: ScheduleRecord] = [:]
-  /// The slots that were settled and are not in the ledger's files yet, in the order in which they were.
+  /// The settled slots that are not in the ledger's files yet, in the order of settlement.
   package internal(set) var slots: [SlotRecord] = []
-  /// What counts of the latest requests on the connections that have limits, by their names.
+  /// The latest requests on connections that have limits, by the connections' names.
   package internal(set) var connections: [String: ConnectionUse] = [:]
   /// The tokens of callers over HTTP, by their names.
   package internal(set) var tokens: [String: TokenIssued] = [:]
@@ -28,7 +28,7 @@ package struct State: Sendable, Equatable {
   private var rows: [String: Int] = [:]
   /// The latest texts of each recipe.
   private var texts = KnownTexts()
-  /// Of a part of the state: runs that are open, but not in `runs`.
+  /// In a part of the state: the open runs that are not in `runs`.
   var openElsewhere: Set<String> = []
 
   package init() {}
@@ -42,12 +42,12 @@ package struct State: Sendable, Equatable {
   /// The recipe of a run that is open or has just ended.
   func recipe(ofRun id: String) -> String? { (runs[id] ?? endedRun(id))?.recipe }
 
-  /// The run of that id among those that ended.
+  /// The ended run of that id.
   func endedRun(_ id: String) -> RunRecord? {
     ended.indices.last { ended[$0].id.hasSameScalars(as: id) }.map { ended[$0] }
   }
 
-  /// The runs that match among those that ended, latest end first.
+  /// The ended runs that match, latest end first.
   func endedRuns(_ query: HistoryQuery) -> [RunSummary] {
     var found: [RunSummary] = []
     for index in ended.indices.reversed() where found.count < query.limit {
@@ -57,7 +57,7 @@ package struct State: Sendable, Equatable {
     return found
   }
 
-  /// What has a caller's key for a recipe at an instant.
+  /// The holder of a caller's key for a recipe at an instant.
   package func run(ofKey key: RunKey, of recipe: String, at instant: Timestamp) throws(RecordError) -> KeyedRun? {
     keys.holder(of: try key.digest(of: recipe), at: instant, isOpen: isOpen)
   }
@@ -133,12 +133,12 @@ package struct State: Sendable, Equatable {
     case .connectionUsed(let event): try note(event)
     case .tokenIssued(let event):
       guard tokens[event.name].map({ $0.isExpired(at: event.at) }) ?? true else {
-        throw RecordError("there is a token '\(event.name)' already", isOutrun: true)
+        throw RecordError("there is a token '\(event.name)' already", isConflict: true)
       }
       tokens[event.name] = event
     case .tokenRevoked(let event):
       guard tokens.removeValue(forKey: event.name) != nil else {
-        throw RecordError("there is no token '\(event.name)'", isOutrun: true)
+        throw RecordError("there is no token '\(event.name)'", isConflict: true)
       }
     }
   }
@@ -158,7 +158,7 @@ package struct State: Sendable, Equatable {
     by step: StepReference?, behind ahead: State?
   ) throws(RecordError) {
     if let condition, condition.value != values[name] {
-      throw RecordError("the value '\(name)' is not what it was", isOutrun: true)
+      throw RecordError("the value '\(name)' is not what it was", isConflict: true)
     }
     if let step { try apply(event, to: step.run, behind: ahead) }
     values[name] = value
@@ -196,7 +196,7 @@ extension State {
       earlier.consumedBy == nil || schedules[delivery.schedule]?.batch?.events.contains(event.id) == true
     }
     guard isHeld != true, !deliveries.has(delivery.keys, at: event.receivedAt) else {
-      throw RecordError("the delivery \(event.id) was received already", isOutrun: true)
+      throw RecordError("the delivery \(event.id) was received already", isConflict: true)
     }
     deliveries.take(delivery, at: event.receivedAt)
   }
@@ -219,7 +219,7 @@ extension State {
     try keys.take(key, for: event, isOpen: isOpen)
   }
 
-  /// Updates the schedules after the end of a run: its own, and those that follow its recipe.
+  /// Updates the run's own schedule, and the schedules that follow its recipe, after its end.
   private mutating func end(_ run: RunRecord) {
     if let key = run.origin.key { keys.end(key, of: run) }
     if let id = run.origin.cause.schedule, let schedule = schedules[id] {
@@ -375,7 +375,7 @@ extension RecordError {
 extension RunRecord {
   /// Applies one event of this run.
   ///
-  /// An event that does not fit throws and changes nothing; those of other runs, and of no run, do not fit.
+  /// An event that does not fit throws and changes nothing; neither events of other runs nor events of no run fit.
   package mutating func apply(_ event: StateEvent) throws(RecordError) {
     switch event {
     case .runClaimed(let event): claims = claims.suffix(RunRecord.mostClaims - 1) + [event]
@@ -386,7 +386,7 @@ extension RunRecord {
       status = event.status
       reason = event.reason
       wakeAt = event.wakeAt
-      isLacking = event.isLacking
+      hasMissingDependency = event.hasMissingDependency
     case .cancelRequested(let event): pendingCancel = event
     case .stepBegan(let event): apply(event)
     case .attemptBegan(let event): try change(event.step) { $0.apply(event) }
@@ -404,7 +404,7 @@ extension RunRecord {
     case .decisionGiven(let event): try change(event.step) { $0.decision = event.decision }
     case .runNoted(let event):
       guard event.condition.value == notes[event.name] else {
-        throw RecordError("the note '\(event.name)' of the run \(id) is not what it was", isOutrun: true)
+        throw RecordError("the note '\(event.name)' of the run \(id) is not what it was", isConflict: true)
       }
       notes[event.name] = event.value
     case .runPlaced(let event):

@@ -14,9 +14,10 @@
 ///
 /// Each sum is the CRC-64/XZ of everything from the beginning of the archive to the line before it, so that a fault is
 /// found at its file, and an archive that is cut off, or lacks a part, is never taken for whole. `state.json` comes
-/// first and is a snapshot (`Snapshot`) of everything that is open; then come the history, the ledger, the blobs and the
-/// logs of runs, as they are in a folder. Rebuildable files (indexes) and local ones (the lock, the socket, caches) are left out.
-/// `moved` says that the state was closed with the archive (`MovedState`), so that it goes on nowhere else.
+/// first and is a snapshot (`Snapshot`) of everything that is open; then come the history, the ledger, the blobs and
+/// the logs of runs, as they are in a folder. Rebuildable files (indexes) and local ones (the lock, the socket, caches)
+/// are left out. `moved` says that the state was closed with the archive (`MovedState`), so that it continues nowhere
+/// else.
 package import Basics
 
 package struct StateArchive: Sendable {
@@ -29,7 +30,7 @@ package struct StateArchive: Sendable {
     package var blobs = 0
     package var logs = 0
     package var bytes = 0
-    /// Sentences about what was left out, or where the earlier state is.
+    /// Sentences about files that were left out, or the place of the earlier state.
     package var notices: [String] = []
 
     package init() {}
@@ -186,7 +187,7 @@ extension State {
 
 /// A file in an archive.
 package enum ArchivedFile: Hashable, Sendable {
-  /// What is open.
+  /// The open state.
   case state
   /// The runs that ended in a month, such as `2026-11`.
   case runs(String)
@@ -194,7 +195,7 @@ package enum ArchivedFile: Hashable, Sendable {
   case slots(String)
   /// A large value, by its SHA-256.
   case blob(String)
-  /// What the programs of a run printed.
+  /// The output of a run's programs.
   case log(String)
 
   /// Its path in a folder; nil for a run whose id no file can have.
@@ -287,7 +288,7 @@ package struct ArchiveWriter {
     try put(Array("{\"sum\":\"\(sum.text)\"}\n".utf8))
   }
 
-  /// Begins a file, of which exactly as many bytes are to follow before `end`.
+  /// Begins a file; exactly `size` bytes must follow before `end`.
   package mutating func begin(_ file: ArchivedFile, size: Int) throws(StateError) {
     guard let path = file.path else { throw StateError(.invalid, "no file can be named after \(file)") }
     try put(Array("{\"file\":\(JSON.quoted(path)),\"size\":\(size)}\n".utf8))

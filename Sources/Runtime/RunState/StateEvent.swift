@@ -1,8 +1,8 @@
-/// The events that change the state, each kind with what has to be remembered of it.
+/// The events that change the state. Each kind holds the values that must be remembered.
 ///
 /// The journal holds these as objects: `{"event": "stepBegan", "run": …, …}`. An unknown kind or member is an error,
-/// because a newer version wrote it and it must not be lost. Every event carries the instant at which it was written,
-/// so that folding the same events always gives the same state.
+/// because a newer version wrote it and it must not be lost. Every event carries the instant of its writing, so that
+/// folding the same events always gives the same state.
 package import Basics
 
 /// One change of the state.
@@ -91,9 +91,9 @@ package struct RunCreated: Record, Equatable {
   package var key: RunKey?
   /// The URL of the agent's pages when it was accepted, without a slash at its end.
   package var base: String?
-  /// What a program needs to carry it on, among several that share the state.
+  /// The needs that a program must offer to run it, if several programs share the state.
   package var needs: [String] = []
-  /// The queue that it waits in, of those programs; the standard one if absent.
+  /// Its queue, if several programs share the state; the standard one if absent.
   package var queue: String?
 
   package init(
@@ -143,7 +143,7 @@ package struct RunCreated: Record, Equatable {
   }
 }
 
-/// A program of several that share a state took a run up, to carry it on.
+/// One of several programs that share a state claimed a run, to run it.
 package struct RunClaimed: Record, Equatable {
   package var run: String
   package var at: Timestamp
@@ -182,12 +182,12 @@ package struct RunStatusChanged: Record, Equatable {
   package var run: String
   package var at: Timestamp
   package var status: RunStatus
-  /// Why it is paused, what it waits for, or what a person has to decide.
+  /// Why it is paused, what it waits for, or the decision that a person has to make.
   package var reason: String?
-  /// Of a waiting run: when it continues even if nothing happens; never if absent.
+  /// When a waiting run continues even if nothing happens; never if absent.
   package var wakeAt: Timestamp?
-  /// Of a paused run: whether it lacks something, and goes on by itself once that is there.
-  package var isLacking = false
+  /// Whether a paused run has a missing dependency, and resumes automatically once that is available.
+  package var hasMissingDependency = false
 
   package init(run: String, at: Timestamp, status: RunStatus, reason: String? = nil, wakeAt: Timestamp? = nil) {
     self.run = run
@@ -203,7 +203,7 @@ package struct RunStatusChanged: Record, Equatable {
     status = try member("status", record?.status)
     reason = try member("reason", record?.reason)
     wakeAt = try member("wakeAt", record?.wakeAt)
-    isLacking = try member("lacking", record?.isLacking, default: false)
+    hasMissingDependency = try member("lacking", record?.hasMissingDependency, default: false)
   }
 }
 
@@ -215,7 +215,7 @@ package struct CancelRequested: Record, Equatable {
   package var reason: String?
   /// The name of the person who requested it, if one did.
   package var by: String?
-  /// The digest of the key of the request, by which it is known when it is repeated.
+  /// The digest of the request's key, to recognise a repeated request.
   package var key: RunKey?
 
   package init(run: String, at: Timestamp, reason: String? = nil, by person: String? = nil, key: RunKey? = nil) {
@@ -245,18 +245,18 @@ package struct StepBegan: Record, Equatable {
   /// The number of the attempt that is about to be made with it; 0 if its beginning is an event of its own.
   package var attempt: Int
   /// The baseline of that attempt, for `reconcile`.
-  @Apart package var baseline: StoredValue?
+  @Boxed package var baseline: StoredValue?
   /// Whether that attempt does a second thing if it is made twice.
   package var isPlainWrite = false
   package var status: StepStatus
   /// The idempotency key of an action; left out if it is the standard one of a step that begins with an attempt.
   package var key: String?
   /// The list of a `forEach`.
-  @Apart package var items: StoredValue?
+  @Boxed package var items: StoredValue?
   /// The resolution that made it start again, if there is one.
-  @Apart package var resolution: ResolutionRecord? = nil
+  @Boxed package var resolution: ResolutionRecord? = nil
   /// The case that a step with several chose.
-  @Apart package var `case`: String? = nil
+  @Boxed package var `case`: String? = nil
 
   package init(
     run: String, at: Timestamp, step: StepPath, now: Timestamp, attempt: Int = 0, baseline: StoredValue? = nil,
@@ -307,9 +307,9 @@ package struct AttemptBegan: Record, Equatable {
   package var baseline: StoredValue?
   /// Whether it does a second thing if it is made twice.
   package var isPlainWrite = false
-  /// Of a round: what the step carries into it, an object of the names.
-  @Apart package var carried: StoredValue?
-  /// Of a round: the lists that the rounds since the last event gathered.
+  /// The values that the step carries into the round, an object by name; nil if this isn't a round.
+  @Boxed package var carried: StoredValue?
+  /// The lists that the rounds since the last event gathered; empty if this isn't a round.
   package var collected: [StoredValue]
 
   package init(
@@ -349,7 +349,7 @@ package struct AttemptEnded: Record, Equatable {
   package var retryAt: Timestamp?
   package var exchanges: [Value]
   /// The action's answer, of a write whose step has a `shape`: kept before it is looked at.
-  @Apart package var answer: StoredValue?
+  @Boxed package var answer: StoredValue?
   /// The action, for observers of commits; it isn't kept.
   package var action: String? = nil
 
@@ -395,7 +395,7 @@ package struct StepEnded: Record, Equatable {
   /// The HTTP requests of that attempt.
   package var exchanges: [Value]
   /// The person's resolution, if there is one.
-  @Apart package var resolution: ResolutionRecord? = nil
+  @Boxed package var resolution: ResolutionRecord? = nil
   /// The action that it ran, for observers of commits; it isn't kept.
   package var action: String? = nil
 
@@ -485,13 +485,13 @@ package struct RunNoted: Record, Equatable {
   }
 }
 
-/// A run that several programs may carry on needs more than before.
+/// A run that several programs may run has new needs.
 package struct RunPlaced: Record, Equatable {
   package var run: String
   package var at: Timestamp
   /// The machine and folder whose files it works with from now on.
   package var home: String?
-  /// What else a program has to offer that carries it on.
+  /// The additional needs that a program must offer to run it.
   package var needs: [String]
 
   package init(run: String, at: Timestamp, home: String? = nil, needs: [String] = []) {

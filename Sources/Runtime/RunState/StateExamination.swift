@@ -29,7 +29,7 @@ package struct StateExamination: Sendable {
   }
 
   package var findings: [Finding] = []
-  /// The counts of what was examined, by name, in order.
+  /// The numbers of examined items, by name, in order.
   package var counts: [(name: String, count: Int)] = []
 
   package init() {}
@@ -50,14 +50,14 @@ package struct StateDoctor: Sendable {
   /// Whether an agent holds the folder.
   let isHeld: Bool
   /// The secrets that no file may hold.
-  let secrets: SecretBook
+  let secrets: SecretRegistry
   let folder: StateFolder
   let logs: StateLogs
   let blobs: Blobs
   let printed: RunLogs
 
   package init(
-    _ path: String, program: String, now: Timestamp, isHeld: Bool, secrets: SecretBook = SecretBook(),
+    _ path: String, program: String, now: Timestamp, isHeld: Bool, secrets: SecretRegistry = SecretRegistry(),
     fileSystem: any FileSystem = DiskFileSystem()
   ) {
     self.secrets = secrets
@@ -86,7 +86,7 @@ package struct StateDoctor: Sendable {
     let (state, newest) = (opened?.state, opened?.newest ?? NewestRecords())
     let text = if let state { try recordedBytes(of: state) } else { [UInt8]() }
     var named = BlobNames.references(in: text[...])
-    // Those that ended since the last snapshot are in the journal.
+    // The runs that ended since the last snapshot are in the journal.
     try examine(logs.history, "finished runs", state?.ended.count ?? 0, newest.run, &named, &result)
     try examine(logs.slots, "slots in the ledger", state?.slots.count ?? 0, newest.slot, &named, &result)
     try examineBlobs(named, &result)
@@ -112,7 +112,7 @@ package struct StateDoctor: Sendable {
     }
   }
 
-  /// What users other than the owner may access: the folder, and the parts of the state in it.
+  /// The files that users other than the owner may access: the folder, and the parts of the state in it.
   func openToOthers() throws(StateError) -> [(path: String, mode: UInt32)] {
     try onDisk { () throws(FileError) in
       var found: [(path: String, mode: UInt32)] = []

@@ -5,7 +5,7 @@
 ///     journal-<g>.jsonl       what changed since
 ///     state.previous.json     the snapshot before, of generation p < g, and every journal from p on
 ///
-///     moved.json              the state goes on elsewhere (`MovedState`), and is not opened here
+///     moved.json              the state was moved elsewhere (`MovedState`), and is not opened here
 ///     state.begun             empty: there was a first journal, so that an empty folder is no new state; made at the end
 ///                             of a program that leaves no snapshot
 ///
@@ -15,7 +15,7 @@
 /// 2. `state.json.new` is written and synced;
 /// 3. `journal-<g+1>.jsonl` is put in place with its header;
 /// 4. `state.json` becomes `state.previous.json`, `state.json.new` becomes `state.json`, and the folder is synced;
-/// 5. the journals before those of `state.previous.json` are removed.
+/// 5. the journals before the generation of `state.previous.json` are removed.
 ///
 /// To open: take `state.json`, or `state.previous.json` if that is missing or damaged, and fold the journals from its
 /// generation on, as far as there are any; each has to continue exactly where the one before ended. So a crash between
@@ -62,9 +62,9 @@ struct StateFolder {
     var isOld = false
     /// Where the unacknowledged bytes at the end of the last journal begin.
     var tornTail: (journal: String, end: Int)?
-    /// The damage at which reading ended, if it was to end there.
+    /// The damage that ended the reading, if reading was to end there.
     var damage: Damage?
-    /// Sentences about what was dropped or recovered.
+    /// Sentences about data that was dropped or recovered.
     var notices: [String] = []
 
     fileprivate mutating func start(from snapshot: Snapshot) {
@@ -101,7 +101,7 @@ struct StateFolder {
   ///
   /// - Parameters:
   ///   - untilDamage: Whether the state before a damaged batch is returned, instead of an error.
-  ///   - evenMoved: Whether it is read though it goes on elsewhere.
+  ///   - evenMoved: Whether it is read even if it was moved elsewhere.
   func read(
     fromPrevious: Bool = false, untilDamage: Bool = false, evenMoved: Bool = false
   ) throws(StateError) -> Opened {
@@ -142,7 +142,7 @@ struct StateFolder {
     return opened
   }
 
-  /// Whether the new snapshot, whole, and what was before it are there, but no current one.
+  /// Whether a crash left the new snapshot, whole, and its predecessor, but no current snapshot.
   private func isBetweenRenames(_ names: [String], generation: Int) throws(StateError) -> Bool {
     let isFollowing = names.contains(Snapshot.previousName) || names.contains(Journal.name(1))
     guard !names.contains(Snapshot.name), isFollowing, names.contains(Snapshot.newName) else { return false }

@@ -2,10 +2,10 @@ import Basics
 
 /// Keeps the part of a damaged journal before the damage.
 ///
-/// The kept part is reliable: every sum in it matches. The rest is lost, and what it recorded may have been done
-/// outside, so its runs and schedules are paused until a person has looked. The damaged journals are copied first, then
-/// the state is written as a snapshot of a new generation, and as one more, so that neither the state nor the previous
-/// generation needs them. A crash anywhere leaves either the damage as it was, or a sound state whose previous
+/// The kept part is reliable: every sum in it matches. The rest is lost, and the actions that it recorded may have been
+/// done outside, so its runs and schedules are paused until a person has looked. The damaged journals are copied first,
+/// then the state is written as a snapshot of a new generation, and as one more, so that neither the state nor the
+/// previous generation needs them. A crash anywhere leaves either the damage as it was, or a sound state whose previous
 /// generation an ordinary repair fixes.
 extension StateDoctor {
   func keepUntilDamage() throws(StateError) -> [String] {

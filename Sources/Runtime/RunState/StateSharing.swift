@@ -1,87 +1,90 @@
-/// What a program learns of a state that it shares with others.
+/// News for a program about a state that it shares with others.
 package enum SharedNews: Sendable {
-  /// Runs that it has taken up and is to carry on.
+  /// Runs that this program has claimed and must run.
   case claimed([RunRecord])
   /// There may be something new that a run it holds waits for, or others wrote to it.
   case told(String)
   /// Another program took a run over: nothing more may be done for it here.
-  case deposed(String)
-  /// The lease is over, and others may have everything that was held here; with what the database said last.
+  case fenced(String)
+  /// The lease is over, and others may have everything that was held here; with the database's last message.
   case lost(String?)
-  /// There is no lease any more, for a reason that doesn't pass by itself: the state was moved, or can't be used.
+  /// There is no lease any more, for a permanent reason: the state was moved, or can't be used.
   case barred(String)
   /// There is a lease again.
   case back
-  /// Workers whose lease was over, and whose runs can be taken up.
-  case reaped([String])
-  /// Another server has taken over, and it was looked whether it has all that was written here.
+  /// Workers whose lease was over, and whose runs can be claimed.
+  case expired([String])
+  /// Another server has taken over, and it was checked whether it has everything that was written here.
   case tookOver
-  /// Entries of a run are gone that were written here, because the server that took over was behind; it waits for a person.
+  /// Entries of a run are gone that were written here, because the server that took over was behind; it waits for a
+  /// person.
   case cut(String, reason: String)
   /// Nothing is left of a run that was written here, because the server that took over was behind.
-  case vanished(String, of: String)
-  /// Whether this program is to take nothing more up from now on, as a person asked.
+  case missing(String, of: String)
+  /// Whether a person told this program to claim no more runs.
   case draining(Bool)
 }
 
-/// What a host has to know of a state that several programs share.
+/// The part of a shared state that a host uses, where several programs share it.
 ///
-/// Each open run is held by at most one of them, which carries it on. A run that waits, or that only a person has go on,
-/// is given up, and taken up again by whoever can run it when it is due or something came for it. What people ask of a
-/// run that isn't held here is written to its log; whoever holds it, or takes it up, sees it.
+/// Each open run is held by at most one program, which runs it. A run that waits, or that only a person can resume, is
+/// released; a program that can run it claims it again when it is due or something came for it. If people ask something
+/// of a run that isn't held here, the request is written to the run's log; the program that holds or next claims the
+/// run sees it.
 package protocol StateSharing: Sendable {
-  /// The machine and folder at which runs stay that work with files there; nil if others have the same files.
+  /// The machine and folder of runs that work with files there, and stay there; nil if others have the same files.
   var home: String? { get }
-  /// What this program learns of the state; ends with the store. For one reader.
+  /// News for this program about the state; ends with the store. For one reader.
   var news: AsyncStream<SharedNews> { get }
-  /// Makes this program one that holds runs: those that it creates from now on, and if it is to take up runs, what is due.
+  /// Lets this program hold the runs that it creates from now on, and, if `takingUp`, claim due runs.
   ///
-  /// Does nothing if it is one already, but that it may begin to take runs up.
+  /// If it holds runs already, the only effect is that it may begin to claim runs.
   func join(takingUp: Bool) async throws(StateError)
-  /// Marks the runs that a program of this folder held when it crashed, for the worker that takes them up next
+  /// Marks the runs that a program of this folder held when it crashed, for the worker that claims them next
   /// (`RunClaimed.isSuspect`). To be called before `join`.
   func noteCrash() async throws(StateError)
   /// Waits until the database answers.
   ///
   /// - Throws: If it doesn't for several seconds.
   func reach() async throws(StateError)
-  /// Takes nothing more up.
+  /// Claims no more runs.
   func drain() async
-  /// Which claim of a run this program has; nil if it doesn't hold it.
+  /// The number of this program's claim of a run; nil if it doesn't hold the run.
   func claim(of run: String) -> Int?
-  /// Records events of a run as `StateStore.append`, if it is still held by that claim; refused as deposed otherwise, also
-  /// if this program has lost the run meanwhile and taken it up again.
+  /// Records events of a run as `StateStore.append`, if that claim still holds it; refused as fenced otherwise, even if
+  /// this program has lost the run meanwhile and claimed it again.
   func append(_ events: [StateEvent], of run: String, inClaim claim: Int) async throws(StateError)
-  /// Holds an open run if nobody does, so that it is carried on here, whether it is due or not.
+  /// Claims an open run that no program holds, whether it is due or not.
   ///
-  /// - Parameter anyway: Whether it is taken up even if this program lacks what it needs, to be ended.
+  /// - Parameter anyway: Whether to claim it even if this program lacks a need of it, in order to end it.
   func take(_ run: String, anyway: Bool) async throws(StateError) -> RunHolder
-  /// Gives a run up that rests (`RunRecord.rests`); false if something came for it meanwhile, so that it is still held.
+  /// Releases a run that rests (`RunRecord.rests`); returns false and keeps it if something came for it meanwhile.
   func release(_ run: String) async -> Bool
-  /// Gives a run up that can't be carried on here now, whatever its state, once that is possible.
+  /// Releases a run that this program can't run now, whatever its state, as soon as that is possible.
   func abandon(_ run: String) async
-  /// Has whoever holds a run, or takes it up, look what came for it.
+  /// Tells the program that holds a run, or claims it next, to check for events and requests.
   func passOn(_ run: String) async
-  /// Gives a run of a group its place, if its limit leaves one or it has one already; those created before it come first.
+  /// Gives a run its place in a group, if the limit leaves one or it has one already; runs created before it come
+  /// first.
   func enter(_ run: RunRecord, in group: RunGroup) async throws(StateError) -> Bool
-  /// Has the oldest queued runs of groups taken up for which there is a place.
+  /// Makes workers check the oldest queued runs of groups that have free places.
   func wakeQueued() async
-  /// Puts a call on a connection behind those that are under way or wait anywhere, unless it is there already.
+  /// Queues a call on a connection behind all calls that run or wait anywhere, unless it is queued already.
   ///
-  /// - Parameter call: A text that no other call is known by.
+  /// - Parameter call: A text that identifies only this call.
   /// - Returns: How many came before it and haven't ended.
   func queue(_ call: String, on connection: String) async throws(StateError) -> Int
   /// Notes that a call that was queued is over, at once or when the database is back.
   func endCall(_ call: String) async
   /// Where an open run is, for people; nil if it isn't open.
   func place(of run: String) async throws(StateError) -> RunPlace?
-  /// The places of those of some open runs that are due, and that no worker holds or can take up.
-  func parked(among runs: [String]) async throws(StateError) -> [String: RunPlace]
-  /// What changes whenever a run begins, waits, stands or ends anywhere.
+  /// The places of the due runs that no worker holds or can claim, among some open runs.
+  func unclaimable(among runs: [String]) async throws(StateError) -> [String: RunPlace]
+  /// A text that changes whenever a run begins, waits, is parked or ends anywhere.
   func pulse() async throws(StateError) -> String
-  /// The programs that take up runs, by their names.
+  /// The programs that claim runs, in the order of their names.
   func workers() async throws(StateError) -> [WorkerRecord]
-  /// Has a worker take nothing more up, or take up again what is due; false if there is no such worker.
+  /// Makes a worker stop claiming runs, or claim due runs again; false if there is no such worker.
   func setDraining(_ isDraining: Bool, worker: Int) async throws(StateError) -> Bool
   /// Ends a worker's lease, so that others take over what it holds. If the worker lives, it notices with its next
   /// renewal.
@@ -92,9 +95,9 @@ package protocol StateSharing: Sendable {
 
 /// Where an open run is among the programs that share a state.
 package struct RunPlace: Record, Equatable {
-  /// The worker that carries it on; nil if none does.
+  /// The worker that runs it; nil if none does.
   package var worker: String?
-  /// What it needs that no worker offers.
+  /// The needs of the run that no worker offers.
   package var missing: [String]
   /// The machine and folder whose files it needs, if no worker is there.
   package var home: String?
@@ -102,7 +105,7 @@ package struct RunPlace: Record, Equatable {
   package var queue: String?
   /// Whether there are workers at all.
   package var hasWorkers: Bool
-  /// Whether there is a worker that can take it up.
+  /// Whether a worker can claim it.
   package var hasWorker: Bool
 
   package init(
@@ -127,14 +130,14 @@ package struct RunPlace: Record, Equatable {
   }
 }
 
-/// Who carries a run on.
+/// Which program holds a run.
 package enum RunHolder: Sendable, Equatable {
   /// This program.
   case here
   /// The worker of that name.
   case elsewhere(String)
-  /// Nobody; this program doesn't offer what it needs.
-  case nobody(lacking: [String])
+  /// No program; this one doesn't offer the run's needs.
+  case nobody(missing: [String])
   /// The run isn't open.
   case over
 }

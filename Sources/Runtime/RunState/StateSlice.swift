@@ -1,12 +1,12 @@
 /// The part of the state that a batch of events reads and changes.
 ///
 /// A store of several machines holds the state as rows: the log of each run, and an item for everything else that has a
-/// name. It reads the rows that a batch of events needs (`StateNeeds`), folds the batch into them with the one fold that
-/// there is (`State.apply`), and writes what has changed (`StateChanges`). So what a batch means, and which batch is
-/// refused, is the same as in a folder, which holds everything.
+/// name. It reads the rows that a batch of events needs (`StateNeeds`), folds the batch into them with the one fold
+/// that there is (`State.apply`), and writes what has changed (`StateChanges`). So what a batch means, and which batch
+/// is refused, is the same as in a folder, which holds everything.
 package import Basics
 
-/// What an item is, in the order in which items are locked, so that no two batches wait for each other.
+/// The kinds of items, in the order that batches lock them, so that no two batches wait for each other.
 package enum ItemKind: String, Sendable, CaseIterable {
   case schedule, event, value, connection, token, delivery
   /// The run of a caller's key; read last, because a slot's needs the recipe of its schedule.
@@ -16,7 +16,7 @@ package enum ItemKind: String, Sendable, CaseIterable {
 /// The name of an item.
 package struct ItemName: Sendable, Hashable, Comparable {
   package var kind: ItemKind
-  /// Of a schedule, an event, a value, a connection or a token what people call it; of the others a digest.
+  /// The public name of a schedule, an event, a value, a connection or a token; a digest for the other kinds.
   package var name: String
 
   package init(_ kind: ItemKind, _ name: String) {
@@ -36,7 +36,7 @@ package struct StoredItem: Sendable, Equatable {
   package var name: ItemName
   /// The record's JSON.
   package var text: String
-  /// What else it is found by: the recipe that a schedule follows, the name of an event.
+  /// Another way to find it: the recipe that a schedule follows, the name of an event.
   package var reference: String?
   /// When an event came, or until when a delivery is known.
   package var at: Timestamp?
@@ -52,7 +52,7 @@ package struct StoredItem: Sendable, Equatable {
   }
 }
 
-/// What has to be read before a batch of events can be folded.
+/// The records to read before a batch of events can be folded.
 package struct StateNeeds: Sendable, Equatable {
   /// The open runs whose records the batch reads or changes.
   package var runs: Set<String> = []
@@ -89,11 +89,11 @@ package struct StateNeeds: Sendable, Equatable {
   }
 }
 
-/// What a batch of events changed.
+/// The changes by a batch of events.
 package struct StateChanges: Sendable {
   /// The runs that it created.
   package var created: Set<String> = []
-  /// The runs that it changed, with the events that did in the order of the batch; those that ended come last, in the
+  /// The runs that it changed, each with its events in the order of the batch; the runs that ended come last, in the
   /// order of their ends.
   package var runs: [(record: RunRecord, events: [StateEvent])] = []
   package var items: [StoredItem] = []
@@ -104,27 +104,27 @@ package struct StateChanges: Sendable {
   package var grown: [SlotRecord] = []
   /// The names of the events that came for any run that waits.
   package var came: Set<String> = []
-  /// The runs that events came for which are for no other.
+  /// The runs that received events of their own.
   package var addressed: Set<String> = []
-  /// Whether a scheduler that was made before doesn't know the schedules any more.
+  /// Whether a scheduler that was made before no longer knows the schedules.
   package var isSteering = false
-  /// Whether it is about something that a leader of the schedules has to look at.
+  /// Whether it concerns something that the leader of the schedules has to check.
   package var concernsSchedules = false
 }
 
-/// What was read of the state, and what batches of events make of it.
+/// The part of the state that was read for a batch of events, and the fold of the batch into it.
 package struct StateSlice: Sendable {
   private var state = State()
-  /// What was asked for, whether it is there or not.
+  /// The records that were asked for, even if they don't exist.
   private var known = StateNeeds()
   private var rows = 0
 
   package init() {}
 
-  /// Adds what was read.
+  /// Adds records that were read.
   ///
   /// - Parameters:
-  ///   - needs: What was asked for.
+  ///   - needs: The records that were asked for.
   ///   - open: The runs of keys among the items that are open.
   package mutating func add(
     _ needs: StateNeeds, runs: [RunRecord] = [], items: [StoredItem] = [], slots: [SlotRecord] = [],
@@ -150,7 +150,7 @@ package struct StateSlice: Sendable {
     try state.add(item)
   }
 
-  /// What else has to be read before events can be folded.
+  /// The records still to be read before the events can be folded.
   package func missing(for events: [StateEvent]) throws(StateError) -> StateNeeds {
     do throws(RecordError) { return try state.needs(of: events).subtracting(known) } catch {
       throw StateError(.invalid, error.message)
@@ -169,7 +169,7 @@ package struct StateSlice: Sendable {
     }
   }
 
-  /// What has a caller's key at an instant, which has to be there.
+  /// The holder of a caller's key at an instant; the key must have been read.
   package func run(ofKey key: RunKey, of recipe: String, at instant: Timestamp) throws(StateError) -> KeyedRun? {
     do throws(RecordError) { return try state.run(ofKey: key, of: recipe, at: instant) } catch {
       throw StateError(.unavailable, error.message)
@@ -185,7 +185,7 @@ package struct StateSlice: Sendable {
     for event in events {
       if case .runCreated(let event) = event { changes.created.insert(event.run) }
       if case .eventsForgotten(let event) = event {
-        // They need not be read for that; those that were are among the names.
+        // Forgetting needs no reading of them; the events that were read are among the names.
         changes.removed += Set(event.ids.map { ItemName(.event, $0) }).subtracting(known.items).sorted()
       }
       if case .eventReceived(let event) = event, event.delivery == nil {
@@ -261,7 +261,7 @@ extension StateEvent {
 }
 
 extension State {
-  /// What events need of the state, as far as what is here tells.
+  /// The needs of events, as far as the records read so far determine them.
   fileprivate func needs(of events: [StateEvent]) throws(RecordError) -> StateNeeds {
     var needs = StateNeeds()
     func need(_ kind: ItemKind, _ name: String) { needs.items.insert(ItemName(kind, name)) }
@@ -377,7 +377,7 @@ extension State {
     }
   }
 
-  /// What became of an item since: nil if it is as before, and nothing in it if it is gone.
+  /// The change of an item since an earlier state: nil if it is the same, and an inner nil if it is gone.
   fileprivate func change(of name: ItemName, since before: State) throws(StateError) -> StoredItem?? {
     func changed<Kept: Recordable & Equatable>(
       _ old: Kept?, _ new: Kept?, _ finish: (inout StoredItem, Kept) -> Void = { _, _ in }

@@ -18,9 +18,9 @@ package protocol StateStore: Sendable {
   func run(_ id: String) -> RunRecord?
   /// The open run with that id, held here or elsewhere.
   func openRun(_ id: String) async -> RunRecord?
-  /// What has a caller's key for a recipe at an instant; a run may have ended and been deleted.
+  /// The holder of a caller's key for a recipe at an instant; if it is a run, it may have ended and been deleted.
   func keyed(_ key: RunKey, of recipe: String, at instant: Timestamp) async throws(StateError) -> KeyedRun?
-  /// What counts of the latest requests on a connection that has limits.
+  /// The latest requests that count for the limits of a connection; nil if it has none.
   func connectionUse(of connection: String) async -> ConnectionUse?
   /// The tokens of callers over HTTP, in the order of their names.
   func tokens() async -> [TokenIssued]
@@ -32,7 +32,7 @@ package protocol StateStore: Sendable {
   func openRunCounts() async -> [RunStatus: Int]
   /// The event with that id, unless it is forgotten.
   func event(_ id: String) async -> EventRecord?
-  /// The events that match and are not forgotten, in the order in which they came.
+  /// The events that match and are not forgotten, in the order they came.
   func events(_ query: EventQuery) async -> [EventRecord]
   func eventCount() async -> Int
   func schedule(_ id: String) async -> ScheduleRecord?
@@ -45,7 +45,7 @@ package protocol StateStore: Sendable {
   func valueCount() async -> Int
 
   /// The secrets that no record may hold.
-  var secrets: SecretBook { get }
+  var secrets: SecretRegistry { get }
 
   /// How a state is shared by several programs; nil for one that belongs to this program alone.
   var sharing: (any StateSharing)? { get }
@@ -78,13 +78,14 @@ package protocol StateStore: Sendable {
   /// Some of the bytes of a blob, for a caller that passes them on and has the receiver verify the whole.
   func blob(_ reference: BlobReference, from offset: Int, most: Int) async throws(StateError) -> [UInt8]
 
-  /// Removes a finished run with its large values and what its programs printed, so that no file of the state holds
-  /// anything of it but what the ledger of slots and the events say; false if there is no finished run with that id.
+  /// Removes a finished run with its large values and printed lines; false if there is no finished run with that id.
+  ///
+  /// Afterwards only the ledger of slots and the events may still mention the run.
   func deleteRun(_ id: String) async throws(StateError) -> Bool
   /// Keeps lines that programs of a run printed, in the order of the calls; returns at once.
   ///
-  /// Nothing is promised: a crash may lose the last lines, and a full disk costs the log and not the run. An attempt and
-  /// a run have limits (`PrintedLine`).
+  /// Nothing is promised: a crash may lose the last lines, and a full disk costs the log and not the run. An attempt
+  /// and a run have limits (`PrintedLine`).
   ///
   /// - Parameter fail: Called once if the run's log can't be written and is given up.
   func keepPrinted(
@@ -227,7 +228,7 @@ package struct SlotQuery: Sendable {
   package var settledUntil: Timestamp?
   /// The last slot of the page before, as `SlotRecord.cursor` names it; the store leaves it to its callers.
   package var after: String?
-  /// Of coming slots: only the first of each schedule.
+  /// Whether only the first coming slot of each schedule is wanted.
   package var isFirst: Bool
 
   package init(
@@ -305,8 +306,8 @@ package struct StateError: Error, Sendable, Equatable {
     case fatal
     /// The store was closed.
     case closed
-    /// Another program took the run over, which carries it on; this one must do nothing more for it.
-    case deposed
+    /// Another program took the run over and runs it; this one must do nothing more for it.
+    case fenced
   }
 
   package var kind: Kind
@@ -315,7 +316,7 @@ package struct StateError: Error, Sendable, Equatable {
   /// Whether the events are `invalid` because they depend on something that has changed since it was read.
   ///
   /// The change is in the state when this is thrown, so a caller that reads again sees it, and may decide anew.
-  package var isOutrun = false
+  package var isConflict = false
   /// The name of the secret that is missing, if one is.
   package var missing: String?
   /// How long it is until requests on a connection may go that programs which share the state have to wait for.

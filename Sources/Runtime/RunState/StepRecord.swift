@@ -25,11 +25,11 @@ package struct StepRecord: Sendable, Equatable {
   /// The key, unless it is the standard one (`RunRecord.key`).
   package private(set) var key: String?
   /// The list of a `forEach`, as it was when the loop began.
-  @Apart package var items: StoredValue?
+  @Boxed package var items: StoredValue?
   /// The case that it chose, of a step with several.
-  @Apart package var `case`: String? = nil
-  /// What a repeated step carries into the current round, an object of the names.
-  @Apart package var carried: StoredValue? = nil
+  @Boxed package var `case`: String? = nil
+  /// The values that a repeated step carries into the current round, an object by name.
+  @Boxed package var carried: StoredValue? = nil
   /// The lists that the rounds of a repeated step gathered, until it succeeds with all of them.
   package var collected = CollectedPieces()
   /// How many attempts the step had.
@@ -38,18 +38,19 @@ package struct StepRecord: Sendable, Equatable {
   package var doubts: Int
   /// The last attempt.
   package var lastAttempt: AttemptRecord?
-  /// The attempts before the last one, also those before a person had the step start again; of many, the latest.
+  /// The attempts before the last one, also before a person had the step start again; only the latest if there are
+  /// many.
   package private(set) var earlierAttempts: [AttemptRecord] = []
   package var output: StoredValue?
   package var error: RunError?
   /// The action's change of a stored value, until the step ends: so it is made once, crash or not.
-  @Apart package var change: ValueState? = nil
-  /// What it waits for, or last waited for.
-  @Apart package var wait: WaitRecord?
+  @Boxed package var change: ValueState? = nil
+  /// The current or last wait of the step.
+  @Boxed package var wait: WaitRecord?
   /// The person's decision, if it asked for one.
-  @Apart package var decision: DecisionRecord?
+  @Boxed package var decision: DecisionRecord?
   /// The last resolution by a person; earlier ones are in the journal alone.
-  @Apart package var resolution: ResolutionRecord? = nil
+  @Boxed package var resolution: ResolutionRecord? = nil
 
   package init(
     path: StepPath, ordinal: Int, status: StepStatus, now: Timestamp, startedAt: Timestamp, endedAt: Timestamp? = nil,
@@ -108,7 +109,7 @@ extension StepRecord {
     return step
   }
 
-  /// The idempotency key of an action for which neither the recipe nor a round chose one.
+  /// The idempotency key of an action if neither the recipe nor a round chose one.
   package static func standardKey(of step: StepPath, in run: String) -> String { "\(run)/\(step)" }
 
   /// How many of the earlier attempts are kept.
@@ -125,7 +126,7 @@ extension StepRecord {
 
   /// Whether an attempt of an action began and its end is unknown.
   package var isInFlight: Bool {
-    // The attempts of a block are only those of its steps.
+    // A block has no attempts of its own; only its steps do.
     isAction && !status.isEnded && lastAttempt.map { $0.endedAt == nil } ?? false
   }
 
@@ -141,16 +142,16 @@ package struct AttemptRecord: Sendable, Equatable {
   /// Absent while the attempt is in flight, and for ever if the machine died during it.
   package var endedAt: Timestamp?
   /// The baseline of a write, for `reconcile`.
-  @Apart package var baseline: StoredValue?
+  @Boxed package var baseline: StoredValue?
   /// Whether it did a second thing if it were made again, by the plugins of when it was made.
   package var isPlainWrite = false
   package var error: RunError?
   /// When the next attempt is due, if this one failed and there is one.
-  @Apart package var retryAt: Timestamp?
+  @Boxed package var retryAt: Timestamp?
   /// The HTTP requests made: method, redacted URL, status, bytes, time; never bodies.
   package var exchanges: [Value]
   /// The answer of a write whose step has a `shape`, unless it fitted.
-  @Apart package var answer: StoredValue? = nil
+  @Boxed package var answer: StoredValue? = nil
 
   package init(
     number: Int, startedAt: Timestamp, endedAt: Timestamp? = nil, baseline: StoredValue? = nil, error: RunError? = nil,
@@ -167,7 +168,7 @@ package struct AttemptRecord: Sendable, Equatable {
 }
 
 extension AttemptRecord {
-  /// The attempt without what it saw and said.
+  /// The attempt without its data, answer and messages.
   fileprivate var erased: AttemptRecord {
     var attempt = self
     attempt.baseline = nil

@@ -1,6 +1,6 @@
 package import Basics
 
-/// The steps of one run, by path and in the order in which they began.
+/// The steps of one run, by path and in the order they began.
 ///
 /// A run may have hundreds of thousands of steps, and several holders: its journal, the thread that writes for all, and
 /// the published state. So a copy shares the records with its original: they are in pages of a few, the pages in
@@ -47,7 +47,7 @@ package struct StepRecords: Sendable {
     place(of: path).map { looking(at: $0, part) }
   }
 
-  /// Looks at each record, in the order in which they began, without copies of them.
+  /// Passes each record to a function, in the order the steps began, without copying it.
   package func forEachInPlace(_ body: (UnsafePointer<StepRecord>) -> Void) {
     for place in indices { looking(at: place, body) }
   }
@@ -166,7 +166,7 @@ package struct StepRecords: Sendable {
     table[slot >> StepRecords.tableBits][slot & inPage] = Slot(place, hash)
   }
 
-  /// Takes the path of a record out of the table, and moves those that it stood in the way of.
+  /// Removes the path of a record from the table, and moves the entries that it had displaced.
   private mutating func leave(_ place: Int) {
     func found(_ slot: Int) -> Slot { table[slot >> StepRecords.tableBits][slot & (1 << StepRecords.tableBits - 1)] }
     var hole = path(at: place).hashValue & mask
@@ -202,7 +202,7 @@ extension StepRecords: Equatable {
   package static func == (left: StepRecords, right: StepRecords) -> Bool { left.elementsEqual(right) }
 }
 
-/// An object with the records by their paths, in the order in which they began.
+/// An object with the records by path, in the order the steps began.
 extension StepRecords: Recordable {
   package func encoded() -> Value {
     var writer = RecordWriter()
@@ -226,8 +226,8 @@ extension StepRecords: Recordable {
 extension [StepRecord] {
   /// Whether the records of both are as far, so that no event came to one that the other hasn't had.
   ///
-  /// They are if all have ended at the same instants of the same attempts. Errors lose secrets on the way to the state, so
-  /// records with errors are never the same.
+  /// They are if all have ended at the same instants of the same attempts. Errors lose secrets on the way to the state,
+  /// so records with errors are never the same.
   fileprivate func isAsFar(as other: [StepRecord]) -> Bool {
     withUnsafeBufferPointer { own in
       other.withUnsafeBufferPointer { other in

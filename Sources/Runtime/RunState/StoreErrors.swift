@@ -6,7 +6,6 @@ extension StateError {
 }
 
 extension StateError {
-  static let noThread = StateError(.unavailable, "the system has no thread left for the state")
   package static let closed = StateError(.closed, "the state was closed")
 }
 
@@ -31,7 +30,7 @@ extension RunRecord {
 extension StateError {
   fileprivate init(refusing error: RecordError) {
     self.init(.invalid, "the state cannot take the event: \(error.message)")
-    isOutrun = error.isOutrun
+    isConflict = error.isConflict
     wait = error.wait
   }
 }

@@ -9,7 +9,7 @@
 ///     {"$optional": [value] or []}         {"$type": "int"}
 ///     {"$masked": …}  {"$maskedBytes": …}  {"$maskedJSON": …}
 ///
-/// The last three stand for a value that holds a secret; `SecretBook` documents their content.
+/// The last three stand for a value that holds a secret; `SecretRegistry` documents their content.
 ///
 /// `$map` also holds a map of one member whose name begins with `$`, so that data from a service can't be mistaken for
 /// one of these. Source locations are not kept.
@@ -99,7 +99,7 @@ extension Value: Recordable {
     if isWrittenAsItIs { return text.write(self) }
     switch content {
     case .bytes(let bytes):
-      // May be large, as what is around it may be; a copy in another form would be as large again.
+      // Both the bytes and the value around them may be large; a copy in another form would be as large again.
       text.json.begin("{")
       text.json.beginMember("$bytes")
       text.json.write(base64: bytes)

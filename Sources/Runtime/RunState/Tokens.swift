@@ -1,15 +1,15 @@
-/// The tokens by which programs and browsers are known that reach an agent over HTTP.
+/// The tokens of programs and browsers that use an agent over HTTP.
 ///
-/// A token's text is shown once, to whoever has it made. The state keeps the SHA-256 of it: the text has 256 random
-/// bits, so that nobody finds it by trying, and what a backup holds opens nothing. An expired token stays until it is
-/// revoked or one of the same name takes its place.
+/// A token's text is shown once, to the person who creates it. The state keeps its SHA-256: the text has 256 random
+/// bits, so it can't be guessed, and a backup holds nothing that opens the agent. An expired token stays until it is
+/// revoked or replaced by one of the same name.
 package import Basics
 
-/// What a token allows.
+/// A permission that a token grants.
 package enum TokenScope: String, Recordable, CaseIterable {
   /// Shows the names, times and statuses of runs, schedules and recipes.
   case read
-  /// Shows what runs are about: inputs, outputs, messages and what programs printed.
+  /// Shows the data of runs: inputs, outputs, messages and printed lines.
   case data
   /// Starts runs and sends events.
   case start

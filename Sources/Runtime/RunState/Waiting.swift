@@ -1,16 +1,16 @@
 /// The records of waiting runs, so that nothing else has to be held for them.
 ///
-/// A step that waits is `waiting`, with a `WaitRecord`; its run is `waiting` with the first instant at which it
-/// continues (`wakeAt`). Nothing in memory belongs to it: the current agent walks the run again at that instant, when
-/// an event comes that it waits for, or when a person decides.
+/// A step that waits is `waiting`, with a `WaitRecord`; its run is `waiting` with the instant at which the first of its
+/// steps continues (`wakeAt`). Nothing in memory belongs to it: the current agent walks the run again at that instant,
+/// when an event comes that it waits for, or when a person decides.
 ///
 /// Events are kept from the moment they are received until a step or a schedule consumes one, which happens in the same
 /// batch as its effects. No id is accepted twice. Events that were not consumed for seven days are forgotten, and so
-/// are the ids of consumed ones. Deliveries to webhooks are events too; what tells them apart is known for as long as
-/// their entries say (`DeliveryKeys`).
+/// are the ids of consumed ones. Deliveries to webhooks are events too; the keys that distinguish them are kept for as
+/// long as their entries say (`DeliveryKeys`).
 package import Basics
 
-/// What a step waits for.
+/// The condition that a step waits for.
 package struct WaitRecord: Record, Equatable {
   package enum Kind: String, Recordable, CaseIterable {
     /// An instant.
@@ -38,9 +38,9 @@ package struct WaitRecord: Record, Equatable {
   package var url: String?
   /// How many rounds there were so far.
   package var rounds: Int?
-  /// Of a connection's limits: which one it is, in words.
+  /// The connection's limit that it waits for, in words.
   package var limit: String?
-  /// Of a connection's limits: since when.
+  /// The instant from which it waits for a connection's limit.
   package var since: Timestamp?
 
   package init(
@@ -78,7 +78,7 @@ package struct DecisionRecord: Record, Equatable {
   package var by: String
   package var at: Timestamp
   package var comment: String?
-  /// The digest of the key of the request, by which it is known when it is repeated.
+  /// The digest of the request's key, to recognise a repeated request.
   package var key: RunKey?
 
   package init(isApproved: Bool, by: String, at: Timestamp, comment: String? = nil) {
@@ -106,7 +106,7 @@ package struct ResolutionRecord: Record, Equatable {
   package var at: Timestamp
   /// Why the step was uncertain.
   package var doubt: String?
-  /// The digest of the key of the request, by which it is known when it is repeated.
+  /// The digest of the request's key, to recognise a repeated request.
   package var key: RunKey?
 
   package init(choice: String, by: String?, at: Timestamp, doubt: String?) {
@@ -136,7 +136,7 @@ package struct EventRecord: Record, Equatable {
   package var receivedAt: Timestamp
   /// The run or the schedule that consumed it.
   package var consumedBy: String?
-  /// What else is known of a delivery to a webhook, which only that webhook's schedule may consume.
+  /// The details of a delivery to a webhook, which only that webhook's schedule may consume.
   package var delivery: DeliveryRecord?
 
   package init(
@@ -166,7 +166,7 @@ package struct EventRecord: Record, Equatable {
 /// A delivery to a webhook.
 package struct DeliveryRecord: Record, Equatable {
   package var schedule: String
-  /// Digests of what makes it one of its kind; another delivery with one of them is the same.
+  /// Digests that identify the delivery; another delivery with one of them is the same.
   package var keys: [String]
   /// Until when the keys are known.
   package var until: Timestamp

@@ -1,8 +1,8 @@
 package import Basics
 
-/// A program that takes up runs of a state that several share, as the state knows it.
+/// A program that claims runs of a shared state, as the state knows it.
 package struct WorkerRecord: Record, Equatable {
-  /// What tells it from others of its name; another one once its lease was over.
+  /// Distinguishes it from other programs of its name; a new one after its lease was over.
   package var id: Int
   package var name: String
   package var host: String
@@ -12,7 +12,7 @@ package struct WorkerRecord: Record, Equatable {
   /// The place where the files of its runs are.
   package var home: String
   package var queues: [String]
-  /// What runs find there: plugins, connections, secrets, formats.
+  /// The offers to runs: plugins, connections, secrets, formats.
   package var offers: [String]
   /// The most runs that it holds at once.
   package var capacity: Int
@@ -23,7 +23,7 @@ package struct WorkerRecord: Record, Equatable {
   package var until: Timestamp
   /// Whether its lease has ended, so that others take over what it holds.
   package var isOver: Bool
-  /// Whether it takes nothing more up.
+  /// Whether it claims no more runs.
   package var isDraining: Bool
   /// Whether it decides on the schedules.
   package var isLeading: Bool

@@ -1,21 +1,21 @@
-// How one action runs, and what follows when its outcome is unknown.
+// How one action runs, and how an unknown outcome is handled.
 //
 // An attempt is on disk before it starts. Its outcome is unknown if the program died in it, its answer was lost, or it
 // was cancelled by force. Then the action's effect decides:
 //
 //     pure, read          again
 //     consume             again, at most as often as the action declares, then uncertain
-//     idempotentWrite     again within the time in which repeating changes nothing, else like a write
+//     idempotentWrite     again while repeating still changes nothing, else like a write
 //     write               with a key that the service honours: again with it; with `reconcile`: look; else uncertain
 //
-// "Again" is at once after a crash. After an error it follows the retry policy: the step's, else the action's, else
-// that of its effect. A write that may be repeated but has no attempt left is uncertain too, because it may have been
-// done. A write that was done although it failed (its answer made no sense) is looked up if the action can do so, and
-// else fails for good. The journal has every attempt with its error and the instant of the next one.
+// "Again" is at once after a crash. After an error it follows the retry policy: the step's, else the action's, else the
+// default of its effect. A write that may be repeated but has no attempt left is uncertain too, because it may have
+// been done. A write that was done although it failed (its answer made no sense) is looked up if the action can do so,
+// and else fails for good. The journal has every attempt with its error and the instant of the next one.
 //
 // A step's `shape` is the last part of an attempt. An answer of a read that doesn't fit is a failure that did nothing.
-// The answer of anything else is on disk before it is looked at; if it doesn't fit, the step fails for good, and a retry
-// of the run looks at the kept answer again.
+// The answer of any other action is on disk before it is checked; if it doesn't fit, the step fails for good, and a
+// retry of the run checks the kept answer again.
 import ActionKit
 import Basics
 import Calendars
@@ -24,7 +24,7 @@ import RunState
 
 /// Runs the action of one step, or of one item of a loop, and records its attempts and its success.
 ///
-/// What follows from a failure isn't inlined, because it would make the frame larger that every attempt holds.
+/// The handling of failures isn't inlined, because it would enlarge the frame that every attempt holds.
 struct ActionRunner {
   let run: RunContext
   let step: Step
@@ -32,8 +32,8 @@ struct ActionRunner {
   /// The record's path.
   let path: StepPath
   let scope: CancelScope
-  /// For a repeated action: the step, the round from 1, and what is recorded of the round's beginning, unless that is
-  /// recorded already.
+  /// The round of a repeated action: its step, its number from 1, and the event that records its beginning; nil if that
+  /// is recorded already.
   var round: (of: StepPath, number: Int, began: StateEvent?)?
 
   /// The path as people and the action see it.
@@ -41,7 +41,7 @@ struct ActionRunner {
   private var journal: RunJournal { run.journal }
   private var action: ActionDescriptor { call.action }
 
-  /// What all attempts share.
+  /// The values that all attempts share.
   private struct Work {
     var input: Value
     /// The texts of the input that are made with secrets.
@@ -54,7 +54,7 @@ struct ActionRunner {
     var startedAt: Timestamp
   }
 
-  /// One attempt, and what is needed to judge it.
+  /// One attempt, with the details to judge its outcome.
   private struct Attempt {
     var number: Int
     var startedAt: Timestamp
@@ -66,7 +66,7 @@ struct ActionRunner {
     var exchanges: [Value] { kept.isEmpty ? log.requests() : kept }
   }
 
-  /// What may follow from an attempt without output.
+  /// The verdict on an attempt without output.
   private enum Verdict {
     /// The action was done after all.
     case done(Value)
@@ -74,7 +74,7 @@ struct ActionRunner {
     case again(isKnown: Bool)
     /// The attempt must not be repeated.
     case over
-    /// The outcome is unknown; the text says what a person should look at.
+    /// The outcome is unknown; the text tells a person where to look.
     case uncertain(String?)
   }
 
@@ -166,8 +166,8 @@ struct ActionRunner {
     }
   }
 
-  /// Waits for the next attempt, then asks again whether it may be made: the time in which repeating changes nothing
-  /// may be over by then.
+  /// Waits for the next attempt, then asks again whether it may be made: the time during which repeating changes
+  /// nothing may be over by then.
   @inline(never)
   private func paused(
     until due: Timestamp, after error: RunError, _ attempt: Attempt, _ work: Work
@@ -189,7 +189,7 @@ struct ActionRunner {
     return try await uncertain(attempt, last.error ?? lost(last.number), nil)
   }
 
-  /// The error of an attempt in which the program ended.
+  /// The error of an attempt that was under way when the program ended.
   private func lost(_ number: Int) -> RunError {
     RunError(
       .uncertain, "the program ended while \(action.id) was under way", step: name, attempt: number, effect: .unknown)
@@ -258,7 +258,7 @@ struct ActionRunner {
     scope.watch(as: watch) { limiter.wake(number) }
     defer { scope.unwatch(watch) }
     let (began, now) = (limiter.time.elapsed(), run.time.now())
-    // What ends soon is not worth a write.
+    // A wait that ends soon isn't worth a write.
     var quiet: TimeSpan? = began + .seconds(1)
     let total = (round == nil ? step.timeout.total : nil).map { total in
       began + total - max(.zero, now.span(since: work.startedAt) ?? .zero)
@@ -320,7 +320,7 @@ struct ActionRunner {
   /// The time limits of one part of an attempt.
   private struct PartLimits {
     var limit: TimeSpan?
-    /// One that goes on while requests wait for the limits of the connection.
+    /// A limit that isn't paused while requests wait for the limits of the connection.
     var hard: TimeSpan?
   }
 
@@ -384,8 +384,8 @@ struct ActionRunner {
     let stored =
       if let baseline = attempt.baseline { try await journal.stored(baseline, of: path) } else { StoredValue?.none }
     attempt.startedAt = run.time.now()
-    // Checked at the last moment: the time in which repeating changes nothing may have ended since the last attempt was
-    // judged. That the last attempt did nothing says nothing about earlier ones.
+    // Checked at the last moment: since the last attempt was judged, the time may have ended during which repeating
+    // changes nothing. If the last attempt did nothing, earlier ones still may have.
     if doubts > 0, !mayRepeat(work) { return .success(try await givenUp(work)) }
     try await journal.commit(placed(work, attempt) + [try began(attempt, stored, work)])
     if let permit = attempt.log.permit, !run.services.isWeb(action.plugin), permit.takeRequest() {
@@ -476,9 +476,10 @@ struct ActionRunner {
     return context
   }
 
-  // MARK: What follows from an attempt without output
+  // MARK: After an attempt without output
 
-  /// Whether repeating the last attempt did it twice by the plugins of when it was made, which may have had other effects.
+  /// Whether repeating the last attempt did it twice by the plugins of when it was made, which may have had other
+  /// effects.
   private var wasPlainWrite: Bool { journal.look(at: path) { $0.pointee.lastAttempt?.isPlainWrite == true } ?? false }
 
   /// Whether repeating it would do it twice, as far as the action itself can tell.
@@ -491,7 +492,7 @@ struct ActionRunner {
     }
   }
 
-  /// Whether the service is given a key by which it knows a repeated call again.
+  /// Whether the service gets a key, so that it recognises a repeated call.
   private var hasKey: Bool { call.key != nil && action.acceptsKey }
 
   /// Whether repeating it changes nothing more.
@@ -532,7 +533,7 @@ struct ActionRunner {
     return try await look(error, work, attempt)
   }
 
-  /// What the action's own look says of an attempt that may have been done.
+  /// The verdict of the action's own look at an attempt that may have been done.
   private func look(_ error: RunError, _ work: Work, _ attempt: Attempt) async throws(StepInterruption) -> Verdict {
     var look: String?
     if action.canReconcile, let baseline = attempt.baseline {
@@ -599,7 +600,7 @@ struct ActionRunner {
     }.value
   }
 
-  // MARK: What is recorded
+  // MARK: Records
 
   private func began(
     _ attempt: Attempt, _ baseline: StoredValue?, _ work: Work

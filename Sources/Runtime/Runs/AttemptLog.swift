@@ -3,8 +3,8 @@ import Basics
 import RunState
 import Synchronization
 
-/// What one attempt tells while it is made: its requests, never with bodies, for the record; how far it is, for the
-/// run's followers; what its programs print.
+/// The reports of one attempt while it runs: its requests, never with bodies, for the record; its progress, for the
+/// run's followers; the output of its programs.
 ///
 /// Steps share services, so the attempt is found through the task that makes the request.
 final class AttemptLog: TransferFollower {
@@ -62,7 +62,7 @@ final class AttemptLog: TransferFollower {
 
   // MARK: Requests
 
-  /// The callback by which a service reports its requests.
+  /// The callback for a service to report its requests.
   static func record(_ request: ServiceRequest) {
     guard let log = current else { return }
     log.content.withLock { if $0.requests.count < limit { $0.requests.append(request) } }
@@ -107,14 +107,14 @@ final class AttemptLog: TransferFollower {
     if let passed { tell(passed) }
   }
 
-  /// Tells what was held back: the last report, and what programs printed last.
+  /// Passes on the last report, if it was held back, and the last output of the programs.
   func finish() {
     let (last, printer) = content.withLock { ($0.reports?.takeLast(), $0.printer) }
     if let last { tell(last) }
     printer?.finish()
   }
 
-  /// What the attempt's programs print goes to.
+  /// The receiver of the output of the attempt's programs.
   func printer(_ make: () -> StepPrinter) -> StepPrinter {
     content.withLock { content in
       let made = content.printer ?? make()
@@ -136,7 +136,7 @@ final class AttemptLog: TransferFollower {
 /// A report with a new message, which mostly begins another part of the work, passes at once, unless there are many.
 final class ReportThrottle {
   private var lastAt: TimeSpan?
-  /// Since when those that pass are counted, and how many passed.
+  /// The start of the current second, and the number of reports that passed since then.
   private var second: (start: TimeSpan, count: Int) = (.zero, 0)
   private var message = ""
   private var heldBack: ActionContext.Progress?

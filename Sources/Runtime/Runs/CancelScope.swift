@@ -33,7 +33,7 @@ final class CancelScope: Sendable {
   func end(_ ending: Ending) {
     let watchers = state.withLock { state in
       if ending.rawValue > state.ending.rawValue { state.ending = ending }
-      // In the order in which they were added.
+      // In the order they were added.
       return state.ending == .none ? [] : state.watchers.sorted { $0.key < $1.key }.map(\.value)
     }
     for watcher in watchers { watcher() }

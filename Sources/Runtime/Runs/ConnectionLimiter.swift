@@ -1,21 +1,22 @@
 // The limits of a connection, kept over all runs of the program.
 //
-// A call waits in one queue until a place is free and the window has room, and takes both at once; the requests that it
-// makes after its first wait in another, for the window alone, so that a call that holds a place never waits behind one
-// that waits for a place. Where either could go, the one that came first goes. The window slides, and that a request may
-// go is in the state before it goes (`ConnectionUsed`). It counts until `per` after it arrived at the service, which
-// opening a connection delays, or else the next one, over the open connection, would arrive too early. When it arrived
-// isn't known: its answer came later, but a slow answer must not slow down the others for long. So it counts from its
-// answer, or from a fourth of `per`, and a second at most, after it was sent. What is read from the state counts a
-// second longer than from its instant, for the same reason.
+// A call waits in one queue until a place is free and the window has room, and takes both at once. Its further requests
+// wait in another queue, for the window alone, so that a call that holds a place never waits behind one that waits for
+// a place. If the heads of both queues may go, the one that came first goes. The window slides, and the permission for
+// a request is in the state before the request goes (`ConnectionUsed`). A request counts until `per` after it arrived
+// at the service. Opening a connection delays the arrival, and if the request counted from its start, the next one,
+// over the open connection, would arrive too early. When it arrived isn't known: its answer came later, but a slow
+// answer must not slow down the others for long. So it counts from its answer, or from a fourth of `per`, and a second
+// at most, after it was sent. A request that is read from the state counts a second longer than from its instant, for
+// the same reason.
 //
-// Those who wait hold a continuation each; one sleeper serves all. Each is woken when it may go, or at an instant of its
-// own, to see whether a time limit has passed. Nobody is moved in the queue, and leaving it is marking a number, so that
-// ten thousand cost as much each as ten.
+// Each waiter holds a continuation; one sleeper serves all. A waiter is woken when it may go, or at an instant of its
+// own, to see whether a time limit has passed. No waiter is moved in the queue, and leaving it is marking a number, so
+// that ten thousand cost as much each as ten.
 //
-// Where several programs share the state, each lets through what its own limiter would, and then asks the others: a call
-// queues with theirs, and a request is refused while they have sent as many as the limit allows. The window is that of
-// the database's clock, and each request counts there for as long as it may take to arrive.
+// If several programs share the state, each lets through as much as its own limiter allows, and then asks the others: a
+// call queues behind their calls, and a request is refused while they have sent as many as the limit allows. The window
+// is measured by the database's clock, and each request counts there for as long as it may take to arrive.
 //
 // On the clock of a test time jumps, so the sleeper waits until no call is under way (`CallPace`).
 import ActionKit
@@ -30,15 +31,15 @@ package final class ConnectionLimiter: Sendable {
   enum Waking: Sendable {
     /// It may go.
     case granted
-    /// Its alarm rang, or what it belongs to is over.
+    /// Its alarm rang, or its call or scope is over.
     case woken
   }
 
   private struct Waiter {
     var isCall: Bool
-    /// Of a further request: the call that it belongs to.
+    /// The call that a further request belongs to.
     var permit: CallPermit?
-    /// Whether `CallPace` counts what it belongs to, except while it waits.
+    /// Whether `CallPace` counts its call, except while it waits.
     var isCounted = false
     var alarm: TimeSpan?
     var isGranted = false
@@ -47,7 +48,7 @@ package final class ConnectionLimiter: Sendable {
     var continuation: CheckedContinuation<Waking, Never>?
   }
 
-  /// The numbers of the waiters, in the order in which they came; some have left.
+  /// The numbers of the waiters, in the order they came; some have left.
   private struct Line {
     private var numbers: [Int] = []
     private var start = 0
@@ -123,8 +124,8 @@ package final class ConnectionLimiter: Sendable {
   private let state: Mutex<State>
 
   /// - Parameters:
-  ///   - use: What the state has of it.
-  ///   - sharing: The programs for which the limits hold together.
+  ///   - use: The recorded use of the connection in the state.
+  ///   - sharing: The programs that share the limits.
   ///   - keep: Puts a use on disk.
   init(
     _ name: String, _ limits: ConnectionLimits, after use: ConnectionUse?, sharing: (any StateSharing)? = nil,
@@ -240,7 +241,7 @@ package final class ConnectionLimiter: Sendable {
     }
   }
 
-  /// Has a number look at what it belongs to.
+  /// Wakes a waiter, so that it checks whether its call or scope is over.
   func wake(_ number: Int) {
     let continuation = state.withLock { state -> CheckedContinuation<Waking, Never>? in
       guard let waiter = state.waiters[number], !waiter.isGranted else { return nil }
@@ -288,7 +289,7 @@ package final class ConnectionLimiter: Sendable {
 
   /// Puts on disk that a request is about to go out, and counts it.
   ///
-  /// - Parameter permit: The call that it belongs to, whose time stands still while other programs come first.
+  /// - Parameter permit: The call that it belongs to; the call's time is paused while other programs come first.
   /// - Returns: Nil if the task was cancelled while it waited for them.
   @discardableResult
   func send(of permit: CallPermit? = nil, tell: (String) -> Void = { _ in }) async throws(StateError) -> Sent? {
@@ -366,7 +367,7 @@ package final class ConnectionLimiter: Sendable {
 
   fileprivate func end(ticket: String) {
     guard let sharing else { return }
-    // Nobody waits for it.
+    // The caller doesn't wait for this, and nothing cancels it.
     Task { await sharing.endCall(ticket) }
   }
 
@@ -399,7 +400,7 @@ package final class ConnectionLimiter: Sendable {
   /// Waits until a request may go out, and counts it; nil if the task was cancelled meanwhile.
   ///
   /// - Parameters:
-  ///   - permit: The call that it belongs to, whose time stands still meanwhile.
+  ///   - permit: The call that it belongs to; the call's time is paused meanwhile.
   ///   - isCounted: Whether it is made during a call that `CallPace` counts.
   func admitRequest(
     of permit: CallPermit?, isCounted: Bool, tell: (String) -> Void
@@ -419,7 +420,7 @@ package final class ConnectionLimiter: Sendable {
     return try await send(of: permit, tell: tell)
   }
 
-  /// Why a number has to wait, and about when it goes on, if that is known.
+  /// Why a waiter has to wait, and about when its wait ends, if that is known.
   func reason(of number: Int) -> (text: String, due: Timestamp?) {
     let now = time.elapsed()
     return state.withLock { state in
@@ -429,7 +430,7 @@ package final class ConnectionLimiter: Sendable {
         return ("'\(name)' asked to wait", state.heldUntil.flatMap(instant))
       }
       if let most = state.limits.requests, !state.hasRoom {
-        // Those who have gone are no longer before it.
+        // Removes waiters that have left, because they are no longer before it.
         _ = isCall ? state.calls.first(of: state.waiters) : state.requests.first(of: state.waiters)
         let place = (isCall ? state.calls : state.requests).place(of: number)
         let (rounds, rest) = place.quotientAndRemainder(dividingBy: most)
@@ -497,7 +498,7 @@ package final class ConnectionLimiter: Sendable {
         state.firstAlarm = min(alarm, state.firstAlarm ?? alarm)
       }
     }
-    // In the order in which they came, and not in that of a dictionary.
+    // In the order they came, rather than the order of a dictionary.
     for waiter in ringing.sorted(by: { $0.number < $1.number }) { woken.append((waiter.continuation, .woken)) }
     return woken
   }
@@ -538,7 +539,7 @@ final class CallPermit: Sendable {
   private struct Content {
     var hasRequest = true
     var isOver = false
-    /// What the programs that share the state know it by.
+    /// The call's name for the programs that share the state.
     var ticket: String?
     /// How many of its requests wait, since when, and how long they did before; meanwhile `CallPace` doesn't count it.
     var waiting = 0
@@ -574,7 +575,7 @@ final class CallPermit: Sendable {
     if let ticket = left.ticket { limiter.end(ticket: ticket) }
   }
 
-  /// What the programs that share the state know it by, from now on.
+  /// The call's name for the programs that share the state; made when first used.
   fileprivate var ticket: String {
     content.withLock { content in
       let ticket = content.ticket ?? "\(UInt64.random(in: 0 ... .max))-\(UInt64.random(in: 0 ... .max))"
@@ -583,7 +584,7 @@ final class CallPermit: Sendable {
     }
   }
 
-  /// The call for which a connection is being opened, whose requests are part of it.
+  /// The call that a connection is being opened for; the requests to open it are part of the call.
   @TaskLocal static var current: CallPermit?
 
   // MARK: The time of the attempt

@@ -16,7 +16,7 @@ struct Environment: Sendable {
     slots = [inputs, .map(ValueMap()), run, secrets, .timestamp(now)]
   }
 
-  /// The environment in which a recipe begins.
+  /// The environment at the beginning of a recipe.
   ///
   /// - Parameter given: The inputs as a run's record holds them, secret ones by name.
   init(of recipe: Recipe, inputs given: Value, secrets: Secrets, run: ValueMap, now: Timestamp) {
@@ -29,7 +29,7 @@ struct Environment: Sendable {
     self.init(inputs: .map(inputs), run: .map(run), secrets: .map(values), now: now)
   }
 
-  /// What the step's expressions call `now`.
+  /// The value of `now` in the step's expressions.
   var now: Timestamp {
     get { slots[Environment.nowSlot].timestamp ?? .earliest }
     set { slots[Environment.nowSlot] = .timestamp(newValue) }
@@ -73,7 +73,7 @@ struct Environment: Sendable {
     case slot(Int)
   }
 
-  /// Replaces a binding with that of another environment.
+  /// Replaces a binding with the same binding of another environment.
   mutating func adopt(_ place: Place, from other: Environment) {
     switch place {
     case .slot(let slot): slots[slot] = other.slots[slot]

@@ -30,7 +30,7 @@ struct JournaledNotes: RunNotes {
         return
       } catch {
         // Another step changed the note first; decide again.
-        if error.isOutrun { continue }
+        if error.isConflict { continue }
         throw ActionError(error)
       }
     }

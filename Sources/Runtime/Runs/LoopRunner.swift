@@ -1,9 +1,9 @@
 // How `forEach` walks its items.
 //
-// The list is recorded when the loop begins, and each item has records of its own, so that an interrupted loop
-// continues where it was: it first reads the items that had ended, then finishes those in flight, each judged
-// separately, and only then begins new ones beside those that wait. After an uncaught failure no new item begins; what
-// is in flight finishes. A waiting item is in flight, and counts towards `maxParallel`.
+// The list is recorded when the loop begins, and each item has records of its own, so that an interrupted loop resumes
+// at the same place: it first reads the items that had ended, then finishes the items in flight, judging each
+// separately, and only then begins new items beside the waiting ones. After an uncaught failure no new item begins;
+// items in flight finish. A waiting item is in flight, and counts towards `maxParallel`.
 import Basics
 import Recipes
 import RunState
@@ -94,7 +94,7 @@ extension StepRunner {
       var holdsBack = false
       while next < chosen.count || running > 0 {
         while next < chosen.count, running < loop.maxParallel {
-          // New items wait until those that were in flight have finished.
+          // New items wait until the items that were in flight have finished.
           if next >= old, !exits.isEmpty || !scope.isOpen || unjudged > 0 { break }
           let (place, index) = (next, chosen[next])
           run.waitRegistry.addActive()
@@ -122,7 +122,7 @@ extension StepRunner {
         // The item's last events need not wait for the others. If keeping them fails, the next commit throws it again.
         if running > 0, next == chosen.count || !exits.isEmpty { try? await run.journal.commit() }
       }
-      // What was in flight is waiting now, so new items may begin beside it; in a new walk, at once.
+      // The items that were in flight are waiting now, so new items may begin beside them; in a new walk, at once.
       if holdsBack, old < chosen.count { run.waitRegistry.call() }
       if let exit = StepInterruption.mostSevere(of: exits) {
         return Result<[ItemResult], StepInterruption>.failure(exit)

@@ -2,11 +2,11 @@ package import ActionKit
 package import Basics
 package import RunState
 
-/// What a run of a recipe would do, as far as that is known without doing it.
+/// The effects that a run of a recipe would have, as far as they are known without doing them.
 package struct Plan: Sendable {
-  /// What happens, or may happen, in the order of the steps.
+  /// The events that happen, or may happen, in the order of the steps.
   package var entries: [Entry] = []
-  /// What was read for the plan.
+  /// The reads that were done for the plan.
   package var reads: [Read] = []
   /// The outputs, with unknowns in them; null if the run wouldn't get there.
   package var outputs = Value.null
@@ -17,13 +17,13 @@ package struct Plan: Sendable {
   package struct Entry: Sendable {
     /// The path of its step in the records of the run; `[*]` for the items of a list that isn't known yet.
     package var path: StepPath
-    /// The conditions under which it happens, as far as they aren't known yet, outermost first.
+    /// The open conditions of the event, outermost first: it happens only if they hold.
     package var conditions: [String]
     package var event: Event
   }
 
   package enum Event: Sendable {
-    /// A write with what it changes, or the reason why that is unknown.
+    /// A write with its changes, or the reason that these are unknown.
     case write(Call, Preview)
     /// A write that its condition skips.
     case leftOut(Call)
@@ -33,21 +33,21 @@ package struct Plan: Sendable {
     case notRead(Call, Reason)
     /// Waiting, asking or repeating, in words: "would wait until …".
     case pause(String)
-    /// Where the run may fail, and with what.
+    /// The run may fail here, with this error.
     case mayFail(String)
     /// A step that may run or not, and changes nothing.
     case undecided
   }
 
-  /// What a write would change.
+  /// The changes that a write would make.
   package enum Preview: Sendable {
     case changes([Change])
-    /// It does something, of which nothing is there before.
+    /// It does something that has no earlier state, such as a command.
     case deeds([Change])
     /// It is unknown before the run.
     case opaque(Reason)
 
-    /// What is known to be changed; nil if that is unknown.
+    /// The known changes; nil if they are unknown.
     var changes: [Change]? {
       switch self {
       case .changes(let changes): changes
@@ -85,7 +85,7 @@ extension Plan {
     entries.dropFirst(count).contains { if case .write = $0.event { true } else { false } }
   }
 
-  /// How many things change in which way.
+  /// The numbers of changes, by kind.
   package struct Tally: Equatable, Sendable {
     package var added = 0
     package var changed = 0

@@ -1,4 +1,4 @@
-// A plan as a file, and what has moved between two of them.
+// A plan as a file, and the changes between two of them.
 //
 //     {"format": 2, "recipe": …, "file": …, "sha256": of the recipes' texts, "plannedAt": …, "program": …,
 //      "sandbox": bool, "inputs": {…}, "overrides": {…},
@@ -10,7 +10,7 @@
 //      "outputs": {…}, "error": {…}, "tally": {…}}
 //
 // A volatile output field (`FieldSchema.isVolatile`), such as the time of an answer, has no hash, so that the plan
-// holds though it moves. A write that uses it shows it in that write's input.
+// still holds when the field changes. A write that uses it shows it in that write's input.
 //
 // An unknown value is `{"$unknown": "known after 'make'"}`. The file holds no secret: they are masked by type and by
 // value.
@@ -23,7 +23,7 @@ extension Plan {
   /// The version of the format that plans are written in.
   package static let format = 2
 
-  /// What was read and is to be written, after `heading`.
+  /// The reads and writes of the plan, after `heading`.
   package func document(_ heading: ValueMap) -> Value {
     var document = ValueMap()
     document["format"] = .int(Plan.format)
@@ -100,7 +100,7 @@ extension Change {
 }
 
 extension Value {
-  /// The value with each unknown replaced by what `replace` makes of its reason.
+  /// The value with each unknown replaced by the result of `replace` for its reason.
   package func withUnknowns(_ replace: (String) -> Value) -> Value {
     if let unknown = Unknown(self) { return replace(unknown.reason) }
     switch content {
@@ -112,10 +112,10 @@ extension Value {
   }
 }
 
-// MARK: - What has moved
+// MARK: - Changes
 
 extension Plan {
-  /// What differs in a plan that was made again; empty if the run may begin.
+  /// The differences in a plan that was made again; empty if the run may begin.
   package static func moves(from old: Value, to new: Value) -> [String] {
     guard old["format"]?.int == format else { return ["the plan was made by another version of errand; make it again"] }
     var moves: [String] = []
@@ -180,14 +180,14 @@ extension Plan {
     return moved.isEmpty ? ["\(what) would be written differently"] : moved
   }
 
-  /// The members of two maps by name, those of the first map first.
+  /// The members of two maps by name, in the order of the first map, then the members that only the second has.
   private static func members(_ old: Value?, _ new: Value?) -> [(name: String, old: Value?, new: Value?)] {
     let (old, new) = (old?.map ?? ValueMap(), new?.map ?? ValueMap())
     let added = new.members.filter { old[$0.key] == nil }
     return old.members.map { ($0.name ?? "", $0.value, new[$0.key]) } + added.map { ($0.name ?? "", nil, $0.value) }
   }
 
-  /// Pairs the items of two lists by path; of equal paths, the first with the first.
+  /// Pairs the items of two lists by path; items with equal paths are paired in order.
   private static func paired(_ old: Value?, _ new: Value?) -> [(path: String, old: Value?, new: Value?)] {
     func byPath(_ list: Value?) -> Value {
       var map = ValueMap()

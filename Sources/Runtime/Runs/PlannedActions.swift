@@ -8,7 +8,7 @@ extension Planner {
   /// The longest delay before a plan retries a read.
   static let mostPatience = TimeSpan.seconds(10)
 
-  /// The output of an action, or what is known of it before the run.
+  /// The output of an action, as far as it is known before the run.
   func output(
     of call: ActionCall, _ step: Step, in environment: PlannedEnvironment, at path: StepPath
   ) async throws(StepInterruption) -> PlannedValue {
@@ -16,7 +16,7 @@ extension Planner {
     let given = try evaluate(call.input, in: environment, at: path)
     let input = given.value ?? .null
     let missing = input.firstUnknown
-    /// What leaves the input open if something fails before.
+    /// The unknown in the input if something fails before.
     var doubt = missing == nil ? given.otherwise?.firstUnknown : nil
     let shown = shown(call, input)
     let later = PlannedValue(Unknown("known after '\(name(of: step, path))'").value(of: call.outputType))
@@ -32,7 +32,7 @@ extension Planner {
     case .consume:
       try check(input, missing, of: call, step, at: path)
       note(.notCalled(shown), at: path)
-      // What it creates on this machine, such as a file.
+      // Its changes on this machine, such as a new file.
       let changed = footprint(of: call, input, at: path).changes.filter { $0 != .everything }
       noteChanges(changed, by: name(of: step, path), of: call, told: nil)
       return later
@@ -54,8 +54,8 @@ extension Planner {
         note(.notRead(shown, reason), at: path)
         return later
       }
-      let other = otherChanges.writer(before: reads) ?? fork.otherWriter(beside: strand, of: reads)
-      fork.rely(on: reads, isDoubted: other != nil, in: strand)
+      let other = otherChanges.writer(before: reads) ?? fork.otherWriter(beside: position, of: reads)
+      fork.rely(on: reads, isDoubted: other != nil, in: position)
       if let reason = other {
         if failing != nil {
           note(.notRead(shown, Plan.Reason("what is there then is \(reason)")), at: path)
@@ -88,14 +88,16 @@ extension Planner {
     return PlannedValue(output, otherwise: doubt.map { Unknown($0.reason).value(of: call.outputType) })
   }
 
-  /// What an action touches, as far as its input is known.
+  /// The footprint of an action, as far as its input is known.
   private func footprint(of call: ActionCall, _ input: Value, at path: StepPath) -> Footprint {
     services.footprint(of: call, input.withoutUnknowns, in: context(at: path))
   }
 
   /// Why something may have changed by the time it is read; nil if it won't.
   private func reasonToWait(before reads: [Resource]) -> Plan.Reason? {
-    if let writer = fork.writer(beside: strand, of: reads) { return Plan.Reason("'\(writer)' may write there before") }
+    if let writer = fork.writer(beside: position, of: reads) {
+      return Plan.Reason("'\(writer)' may write there before")
+    }
     return changes.writer(before: reads).map { Plan.Reason("'\($0)' writes there before") }
   }
 
@@ -143,11 +145,11 @@ extension Planner {
 
   private func noteChanges(_ resources: [Resource], by name: String, of call: ActionCall, told: [Change]?) {
     let plugin = call.action.plugin
-    fork.note(failing ?? name, of: plugin, on: resources, told: told, in: strand, isOther: failing != nil)
+    fork.note(failing ?? name, of: plugin, on: resources, told: told, in: position, isOther: failing != nil)
     if let failing {
-      otherChanges.note(failing, of: plugin, on: resources, told: told, isCertain: false, in: strand)
+      otherChanges.note(failing, of: plugin, on: resources, told: told, isCertain: false, in: position)
     } else {
-      changes.note(name, of: plugin, on: resources, told: told, isCertain: conditions.isEmpty, in: strand)
+      changes.note(name, of: plugin, on: resources, told: told, isCertain: conditions.isEmpty, in: position)
     }
   }
 
@@ -159,7 +161,7 @@ extension Planner {
       if let reason = reasonToWait(before: footprint.reads) {
         return .opaque(action.sends.map { Plan.Reason("\(reason.text); it sends \($0)") } ?? reason)
       }
-      fork.rely(on: footprint.reads, isDoubted: false, in: strand)
+      fork.rely(on: footprint.reads, isDoubted: false, in: position)
     }
     if action.previewIsSeparate { try check(input, nil, of: call, step, at: path) }
     let found: [Change]?
@@ -178,7 +180,7 @@ extension Planner {
       guard case .failed(let failure) = error, failure.kind != .validation,
         reasonToWait(before: footprint.reads) != nil || !conditions.isEmpty
       else {
-        fork.rely(on: footprint.reads, isDoubted: false, in: strand)
+        fork.rely(on: footprint.reads, isDoubted: false, in: position)
         throw error
       }
       return .opaque(Plan.Reason("as things are, \(failure.message)"))
@@ -194,14 +196,15 @@ extension Planner {
         told.append(change)
         continue
       }
-      if let writer = fork.writer(beside: strand, of: change.subject, action.plugin, on: footprint.changes) {
+      if let writer = fork.writer(beside: position, of: change.subject, action.plugin, on: footprint.changes) {
         return .opaque(Plan.Reason("'\(writer)' may write there before"))
       }
-      fork.rely(on: change.subject, of: action.plugin, on: footprint.changes, in: strand)
-      // What a write before this one leaves there.
+      fork.rely(on: change.subject, of: action.plugin, on: footprint.changes, in: position)
+      // The state of the subject after the writes before this one.
       switch changes.state(of: change.subject, action.plugin, on: footprint.changes) {
       case .unchanged: break
-      // A write that can't say what is there now need not write the same, though it describes it in the same words.
+      // A write that can't tell the state before it may write something else, even if its description has the same
+      // words.
       case .left(let before) where before == change.before || change.before == nil && before == change.after: break
       case .left(let before):
         guard case .idempotentWrite = action.effect else {
@@ -261,7 +264,7 @@ extension Planner {
       values: values)
   }
 
-  // MARK: What is shown
+  // MARK: Display
 
   /// An action with its input, without secrets.
   func shown(_ call: ActionCall, _ input: Value) -> Plan.Call {

@@ -1,4 +1,5 @@
-// How a plan walks `else` and `switch`: the case that runs if that is known, or else each, as if the others weren't there.
+// How a plan walks `else` and `switch`: the case that runs if that is known, or else each, as if the others weren't
+// there.
 import ActionKit
 import Basics
 import Expressions

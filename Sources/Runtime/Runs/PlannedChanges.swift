@@ -1,7 +1,7 @@
 import ActionKit
 import Basics
 
-/// What the writes of a plan change, by what they touch.
+/// The changes that the writes of a plan make, by the resources that they access.
 struct PlannedChanges {
   /// A subject's state after the writes so far.
   enum State: Equatable {
@@ -23,14 +23,14 @@ struct PlannedChanges {
 
   /// The writes to one resource.
   private struct Written {
-    var touch: Strand.Touch
+    var access: ConcurrencyPosition.Access
     /// The writers of each plugin, and the last of them.
-    var plugins: [String: (touch: Strand.Touch, last: Writer)] = [:]
+    var plugins: [String: (access: ConcurrencyPosition.Access, last: Writer)] = [:]
     /// The declared changes, and when they happen.
-    var subjects: [String: (touch: Strand.Touch, state: State, number: Int)] = [:]
+    var subjects: [String: (access: ConcurrencyPosition.Access, state: State, number: Int)] = [:]
 
-    /// Those that write there with another plugin's actions, which describe changes in other words.
-    func strangers(to plugin: String) -> [(touch: Strand.Touch, last: Writer)] {
+    /// The writers that use another plugin's actions, which describe changes in other words.
+    func strangers(to plugin: String) -> [(access: ConcurrencyPosition.Access, last: Writer)] {
       plugins.lazy.filter { $0.key != plugin }.map(\.value)
     }
   }
@@ -38,35 +38,35 @@ struct PlannedChanges {
   /// A resource, with those below it.
   private struct Node {
     var written: Written?
-    /// Those that write to something below.
-    var below: Strand.Touch?
+    /// The writers to something below.
+    var below: ConcurrencyPosition.Access?
     var children: [String: Node] = [:]
 
     mutating func note(
-      _ names: ArraySlice<String>, _ writer: Writer, in strand: Strand, _ change: (inout Written) -> Void
+      _ names: ArraySlice<String>, _ writer: Writer, in position: ConcurrencyPosition, _ change: (inout Written) -> Void
     ) {
       guard let name = names.first else {
-        var written = written ?? Written(touch: Strand.Touch(writer))
-        written.touch.note(writer, in: strand)
+        var written = written ?? Written(access: ConcurrencyPosition.Access(writer))
+        written.access.note(writer, in: position)
         change(&written)
         self.written = written
         return
       }
-      var below = below ?? Strand.Touch(writer)
-      below.note(writer, in: strand)
+      var below = below ?? ConcurrencyPosition.Access(writer)
+      below.note(writer, in: position)
       self.below = below
-      children[name, default: Node()].note(names.dropFirst(), writer, in: strand, change)
+      children[name, default: Node()].note(names.dropFirst(), writer, in: position, change)
     }
   }
 
-  /// What a write was noted with.
+  /// The arguments that a write was noted with.
   private struct Note {
     var name: String
     var plugin: String
     var resources: [Resource]
     var told: [Change]?
     var isCertain: Bool
-    var strand: Strand
+    var position: ConcurrencyPosition
   }
 
   private var root = Node()
@@ -78,37 +78,38 @@ struct PlannedChanges {
   ///   - told: All that it changes; nil if the action can't say.
   ///   - isCertain: Whether it certainly happens.
   mutating func note(
-    _ name: String, of plugin: String, on resources: [Resource], told: [Change]?, isCertain: Bool, in strand: Strand
+    _ name: String, of plugin: String, on resources: [Resource], told: [Change]?, isCertain: Bool,
+    in position: ConcurrencyPosition
   ) {
     let writer = Writer(number: notes.count, name: name)
     notes.append(
-      Note(name: name, plugin: plugin, resources: resources, told: told, isCertain: isCertain, strand: strand))
+      Note(name: name, plugin: plugin, resources: resources, told: told, isCertain: isCertain, position: position))
     for resource in resources {
-      root.note(resource.names[...], writer, in: strand) { written in
-        var touch = written.plugins[plugin]?.touch ?? Strand.Touch(writer)
-        touch.note(writer, in: strand)
-        written.plugins[plugin] = (touch, writer)
+      root.note(resource.names[...], writer, in: position) { written in
+        var access = written.plugins[plugin]?.access ?? ConcurrencyPosition.Access(writer)
+        access.note(writer, in: position)
+        written.plugins[plugin] = (access, writer)
         for change in told ?? [] {
-          touch = written.subjects[change.subject]?.touch ?? Strand.Touch(writer)
-          touch.note(writer, in: strand)
+          access = written.subjects[change.subject]?.access ?? ConcurrencyPosition.Access(writer)
+          access.note(writer, in: position)
           written.subjects[change.subject] = (
-            touch, isCertain ? .left(change.after) : .unknown(name), writer.number
+            access, isCertain ? .left(change.after) : .unknown(name), writer.number
           )
         }
       }
     }
   }
 
-  /// Notes the writes that other changes have since a point from which both began.
+  /// Notes the writes that other changes added since a common beginning.
   mutating func add(_ other: PlannedChanges, since beginning: PlannedChanges) {
     for note in other.notes.dropFirst(beginning.notes.count) {
       self.note(
-        note.name, of: note.plugin, on: note.resources, told: note.told, isCertain: note.isCertain, in: note.strand)
+        note.name, of: note.plugin, on: note.resources, told: note.told, isCertain: note.isCertain, in: note.position)
     }
   }
 
-  /// Everything written to what overlaps with a resource, and the first writer of something below it.
-  private func overlapping(_ resource: Resource) -> (written: [Written], below: Strand.Touch?) {
+  /// Everything written to resources that overlap with this one, and the first writer of something below it.
+  private func overlapping(_ resource: Resource) -> (written: [Written], below: ConcurrencyPosition.Access?) {
     var node = root
     var found: [Written] = []
     if let written = node.written { found.append(written) }
@@ -124,28 +125,30 @@ struct PlannedChanges {
   func writer(before reads: [Resource]) -> String? {
     reads.flatMap { resource in
       let (written, below) = overlapping(resource)
-      return written.map(\.touch.first) + [below?.first].compactMap { $0 }
+      return written.map(\.access.first) + [below?.first].compactMap { $0 }
     }.min()?.name
   }
 
-  /// The name of a step beside a strand that changes something that is read there; nil if there is none.
-  func writer(beside strand: Strand, of reads: [Resource]) -> String? {
-    if strand.isEmpty { return nil }
+  /// The name of a step beside a position that changes something that is read there; nil if there is none.
+  func writer(beside position: ConcurrencyPosition, of reads: [Resource]) -> String? {
+    if position.isEmpty { return nil }
     return reads.flatMap { resource in
       let (written, below) = overlapping(resource)
-      return (written.map(\.touch) + [below].compactMap { $0 }).compactMap { $0.beside(strand) }
+      return (written.map(\.access) + [below].compactMap { $0 }).compactMap { $0.beside(position) }
     }.min()?.name
   }
 
-  /// The name of a step beside a strand that may change a subject of a plugin's actions; nil if there is none.
-  func writer(beside strand: Strand, of subject: String, _ plugin: String, on resources: [Resource]) -> String? {
-    if strand.isEmpty { return nil }
+  /// The name of a step beside a position that may change a subject of a plugin's actions; nil if there is none.
+  func writer(beside position: ConcurrencyPosition, of subject: String, _ plugin: String, on resources: [Resource])
+    -> String?
+  {
+    if position.isEmpty { return nil }
     return resources.flatMap { resource in
       let (written, below) = overlapping(resource)
-      let touches = written.flatMap { written in
-        written.strangers(to: plugin).map(\.touch) + [written.subjects[subject]?.touch].compactMap { $0 }
+      let accesses = written.flatMap { written in
+        written.strangers(to: plugin).map(\.access) + [written.subjects[subject]?.access].compactMap { $0 }
       }
-      return (touches + [below].compactMap { $0 }).compactMap { $0.beside(strand) }
+      return (accesses + [below].compactMap { $0 }).compactMap { $0.beside(position) }
     }.min()?.name
   }
 
@@ -161,7 +164,7 @@ struct PlannedChanges {
           return .unknown(stranger.name)
         }
         guard let known else { continue }
-        guard state == .unchanged || state == known.state else { return .unknown(written.touch.first.name) }
+        guard state == .unchanged || state == known.state else { return .unknown(written.access.first.name) }
         state = known.state
       }
     }

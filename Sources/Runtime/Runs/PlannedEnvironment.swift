@@ -1,12 +1,12 @@
-// What the expressions of a plan see: the values if nothing fails that the recipe catches, and beside them the values
-// if something does. In the second, the value of a step whose failure is caught is an unknown that may be absent, and
-// so is everything computed from it. A condition that is false in the first and open in the second is one that a
-// failure decides.
+// An environment of a plan has two sets of values for expressions: the values if nothing fails that the recipe catches,
+// and the values if something does. In the second, the value of a step whose failure is caught is an unknown that may
+// be absent, and so is everything computed from it. A condition that is false in the first and open in the second is
+// one that a failure decides.
 import Basics
 import Expressions
 import Recipes
 
-/// A value, and what is known of it if something fails before.
+/// A value, and its known part if something fails before.
 struct PlannedValue {
   /// The value; nil if there is none.
   var value: Value?
@@ -65,8 +65,8 @@ struct PlannedEnvironment {
     if planned.otherwise != nil { parts.append(.step(id)) }
   }
 
-  /// The environment after a condition was found true or false, without what that decides: values that depend on the
-  /// same failures as the condition don't matter where those haven't happened.
+  /// The environment after a condition was found true or false, without the values that the condition decides: if the
+  /// failures haven't happened that the condition depends on, values that depend on the same failures don't matter.
   mutating func settle(_ isOpen: (Environment) -> Bool) {
     parts.removeAll { part in
       var candidate = environment

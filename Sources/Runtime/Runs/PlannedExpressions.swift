@@ -35,7 +35,7 @@ extension Planner {
     }
   }
 
-  /// A text for people, with words in place of what isn't known.
+  /// A text for people, with words in place of unknown values.
   func text(_ template: ValueTemplate, in environment: Environment, at path: StepPath) throws(StepInterruption)
     -> String
   {
@@ -68,7 +68,7 @@ extension Planner {
     }
   }
 
-  /// Whether a condition holds, and what leaves that open if something fails before.
+  /// Whether a condition holds, and the unknown that leaves it open if something fails before.
   func decide(
     _ condition: RecipeExpression, in environment: PlannedEnvironment, at path: StepPath
   ) throws(StepInterruption) -> (now: Knowledge<Bool>, otherwise: Unknown?) {
@@ -108,7 +108,7 @@ extension Planner {
     return .failed(error)
   }
 
-  /// What a step is called where only people read it.
+  /// A step's name in texts that only people read.
   func name(of step: Step, _ path: StepPath) -> String { step.id == nil ? step.title : path }
 
   func note(_ event: Plan.Event, at path: StepPath) {

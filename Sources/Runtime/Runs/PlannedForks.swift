@@ -1,15 +1,15 @@
 // How parallel steps are planned.
 //
 // Branches, and items of a loop with `maxParallel`, are planned in the order of the text, but the run may do them in
-// any order. So a read in one of them isn't done if another may write there, wherever that write is. What the others
-// write is known only once they are planned: the outermost fork is planned again until nothing that was read or
+// any order. So a read in one of them isn't done if another may write there, wherever that write is. The writes of the
+// others are known only once they are planned: the outermost fork is planned again until nothing that was read or
 // declared in it depends on a write found beside it. Findings are kept, so that each round reads less than the one
 // before; after some rounds, everything in a fork counts as written beside it.
 //
-// The items of an unknown list are planned once for all; what one of them writes is there for the others, also when
-// they run one after another.
+// The items of an unknown list are planned once for all; a write of one item counts for the others too, even if they
+// run one after another.
 //
-// A failure ends what runs beside it, sooner or later, so everything beside it is marked with it.
+// A failure ends the work beside it, sooner or later, so everything beside it is marked with it.
 import ActionKit
 import Basics
 import RunState
@@ -19,7 +19,7 @@ struct PlannedFork {
   /// Something that the plan assumes to be as it is now.
   private struct Reliance {
     var resources: [Resource]
-    var strand: Strand
+    var position: ConcurrencyPosition
     /// The subject that a write declares to change, and its plugin; nil for a read.
     var subject: (name: String, plugin: String)?
     /// Whether that may differ if something fails.
@@ -27,9 +27,9 @@ struct PlannedFork {
   }
 
   fileprivate var isPlanned = false
-  /// What is written in any of its branches, in this round or an earlier one.
+  /// The writes in any of its branches, in this round or an earlier one.
   private var changes = PlannedChanges()
-  /// What may be written beside it, by the failures that lead to it.
+  /// The writes that may be done in addition, noted under the failure that leads to them.
   private var otherChanges = PlannedChanges()
   private var reliances: [Reliance] = []
   /// Which branches but the first failed, and where, in the last round and in this one.
@@ -37,35 +37,41 @@ struct PlannedFork {
   private var failures: [StepPath: [Int: StepPath]] = [:]
 
   mutating func note(
-    _ name: String, of plugin: String, on resources: [Resource], told: [Change]?, in strand: Strand, isOther: Bool
+    _ name: String, of plugin: String, on resources: [Resource], told: [Change]?, in position: ConcurrencyPosition,
+    isOther: Bool
   ) {
-    if strand.isEmpty { return }
+    if position.isEmpty { return }
     if isOther {
-      otherChanges.note(name, of: plugin, on: resources, told: told, isCertain: false, in: strand)
+      otherChanges.note(name, of: plugin, on: resources, told: told, isCertain: false, in: position)
     } else {
-      changes.note(name, of: plugin, on: resources, told: told, isCertain: false, in: strand)
+      changes.note(name, of: plugin, on: resources, told: told, isCertain: false, in: position)
     }
   }
 
   /// Assumes that the run will read the same.
-  mutating func rely(on reads: [Resource], isDoubted: Bool, in strand: Strand) {
-    if !strand.isEmpty { reliances.append(Reliance(resources: reads, strand: strand, isDoubted: isDoubted)) }
+  mutating func rely(on reads: [Resource], isDoubted: Bool, in position: ConcurrencyPosition) {
+    if !position.isEmpty { reliances.append(Reliance(resources: reads, position: position, isDoubted: isDoubted)) }
   }
 
   /// Assumes that a write will change its subject as the plan shows.
-  mutating func rely(on subject: String, of plugin: String, on resources: [Resource], in strand: Strand) {
-    if strand.isEmpty { return }
-    reliances.append(Reliance(resources: resources, strand: strand, subject: (subject, plugin)))
+  mutating func rely(on subject: String, of plugin: String, on resources: [Resource], in position: ConcurrencyPosition)
+  {
+    if position.isEmpty { return }
+    reliances.append(Reliance(resources: resources, position: position, subject: (subject, plugin)))
   }
 
-  func writer(beside strand: Strand, of reads: [Resource]) -> String? { changes.writer(beside: strand, of: reads) }
-
-  func otherWriter(beside strand: Strand, of reads: [Resource]) -> String? {
-    otherChanges.writer(beside: strand, of: reads)
+  func writer(beside position: ConcurrencyPosition, of reads: [Resource]) -> String? {
+    changes.writer(beside: position, of: reads)
   }
 
-  func writer(beside strand: Strand, of subject: String, _ plugin: String, on resources: [Resource]) -> String? {
-    changes.writer(beside: strand, of: subject, plugin, on: resources)
+  func otherWriter(beside position: ConcurrencyPosition, of reads: [Resource]) -> String? {
+    otherChanges.writer(beside: position, of: reads)
+  }
+
+  func writer(beside position: ConcurrencyPosition, of subject: String, _ plugin: String, on resources: [Resource])
+    -> String?
+  {
+    changes.writer(beside: position, of: subject, plugin, on: resources)
   }
 
   mutating func noteFailure(of branch: Int, of fork: StepPath, at path: StepPath) {
@@ -82,10 +88,10 @@ struct PlannedFork {
     failures != oldFailures
       || reliances.contains { reliance in
         if let subject = reliance.subject {
-          return writer(beside: reliance.strand, of: subject.name, subject.plugin, on: reliance.resources) != nil
+          return writer(beside: reliance.position, of: subject.name, subject.plugin, on: reliance.resources) != nil
         }
-        return writer(beside: reliance.strand, of: reliance.resources) != nil
-          || !reliance.isDoubted && otherWriter(beside: reliance.strand, of: reliance.resources) != nil
+        return writer(beside: reliance.position, of: reliance.resources) != nil
+          || !reliance.isDoubted && otherWriter(beside: reliance.position, of: reliance.resources) != nil
       }
   }
 
@@ -94,7 +100,7 @@ struct PlannedFork {
     guard isStale, number <= PlannedFork.mostRounds else { return false }
     if number == PlannedFork.mostRounds {
       changes.note(
-        fork, of: "", on: [.everything], told: nil, isCertain: false, in: Strand().inside(nil, of: fork))
+        fork, of: "", on: [.everything], told: nil, isCertain: false, in: ConcurrencyPosition().inside(nil, of: fork))
     }
     oldFailures = failures
     failures = [:]
@@ -107,7 +113,7 @@ struct PlannedFork {
 }
 
 extension Planner {
-  /// Plans a fork, again if what it relies on is written beside it.
+  /// Plans a fork, and plans it again if something that it relies on is written beside it.
   func forking<Result>(
     at path: StepPath, _ body: () async throws(StepInterruption) -> Result
   ) async throws(StepInterruption) -> Result {
@@ -133,11 +139,11 @@ extension Planner {
     _ number: Int?, of path: StepPath, unless failed: StepPath? = nil,
     _ body: () async throws(StepInterruption) -> Result
   ) async throws(StepInterruption) -> Result {
-    let (outer, depth) = (strand, conditions.count)
-    strand = outer.inside(number, of: path)
+    let (outer, depth) = (position, conditions.count)
+    position = outer.inside(number, of: path)
     if let failed { conditions.append("unless '\(failed)' fails first") }
     defer {
-      strand = outer
+      position = outer
       conditions.removeSubrange(depth...)
     }
     return try await body()

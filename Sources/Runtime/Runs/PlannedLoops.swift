@@ -8,7 +8,7 @@ import RunState
 extension Planner {
   // MARK: Branches
 
-  /// The failure that is reported of those that happen in parallel.
+  /// The failure that is reported if several happen in parallel.
   func first(of failures: [RunError], at path: StepPath) -> RunError? {
     guard let first = failures.first else { return nil }
     if failures.count > 1, let step = first.step { contested[step] = path }
@@ -168,7 +168,7 @@ extension Planner {
       case .unknown: text += " where `\(condition.text)`"
       }
     }
-    // What one item does is there for the next.
+    // The changes of one item are there for the next.
     try await forking(at: path) { () async throws(StepInterruption) in
       try await branch(nil, of: path) { () async throws(StepInterruption) in
         await supposeItem(text, step, in: inner, at: "\(path)[*]")

@@ -1,8 +1,9 @@
 // How a plan walks a step that has `repeat`.
 //
-// The first round is planned like any step. If `until` holds after it, the step is over. Otherwise what the step gives is
-// unknown, and any later round is planned once more: with unknown carried values, and without reading anything, because
-// it is repeated to see something else than now. A later round of an action that carries nothing is like the first.
+// The first round is planned like any step. If `until` holds after it, the step is over. Otherwise what the step gives
+// is unknown, and any later round is planned once more: with unknown carried values, and without reading anything,
+// because it is repeated to see something else than now. A later round of an action that carries nothing is like the
+// first.
 import ActionKit
 import Basics
 import Expressions
@@ -110,7 +111,7 @@ extension Planner {
         value.isOptional
           ? Unknown(unknown.reason, mayBeAbsent: true).value : unknown.value(of: value.valueType))
     }
-    // What one round does is there for the next.
+    // The changes of one round are there for the next.
     try await forking(at: path) { () async throws(StepInterruption) in
       try await branch(nil, of: path) { () async throws(StepInterruption) in
         await suppose("in each later round, until `\(repetition.until.text)`", at: path) {

@@ -69,7 +69,7 @@ extension Planner {
     return PlannedValue(value, otherwise: .map(other))
   }
 
-  /// What the next step's expressions call `now`.
+  /// The value of `now` in the next step's expressions.
   func now() -> Value {
     if let lost { return lost.value }
     latest = max(latest, start.advanced(by: ahead) ?? .latest)

@@ -7,9 +7,9 @@
 // planned as if it did, everything in it is marked with the condition, and its value may be absent. A loop over an
 // unknown list is planned once, for any item it may have.
 //
-// What succeeded in the plan may still fail in the run. Where the recipe catches that (`onError`, `onItemError`,
-// `onFailure`) and continues another way, the plan shows both: what follows if nothing fails and, marked with the
-// failure, what follows from it (`PlannedEnvironment`).
+// A step that succeeded in the plan may still fail in the run. If the recipe catches that (`onError`, `onItemError`,
+// `onFailure`) and continues another way, the plan shows both: the steps that follow if nothing fails and, marked with
+// the failure, the steps that follow from it (`PlannedEnvironment`).
 //
 // A repeated step is planned for its first round and, unless that is the last one, once for any later round
 // (`PlannedRounds`).
@@ -32,14 +32,14 @@ package final class Planner {
   var plan = Plan()
   /// The conditions of the steps around, outermost first.
   var conditions: [String] = []
-  /// What is there after the writes so far.
+  /// The changes of the writes so far.
   var changes = PlannedChanges()
-  /// What may be there beside it, by the failures that lead to it.
+  /// The changes that may be made in addition, noted under the failure that leads to them.
   var otherChanges = PlannedChanges()
   /// The failure that would precede what is planned; nil for none.
   var failing: String?
   /// The position in the forks around.
-  var strand = Strand()
+  var position = ConcurrencyPosition()
   /// The findings about the outermost fork around.
   var fork = PlannedFork()
   /// The forks of failures that need not be the first there.
@@ -249,7 +249,7 @@ package final class Planner {
     conditions.removeLast()
   }
 
-  /// Begins the reason of what depends on a step that may fail or be rejected.
+  /// The beginning of a reason, for a value that depends on a step that may fail or be rejected.
   static let whether = "decided by whether "
 
   /// Plans what would follow from a failure, separately from the rest of the plan.

@@ -1,7 +1,7 @@
 package import Basics
 package import RunState
 
-/// What the followers of a run are told while it runs.
+/// A report to the followers of a run while it runs.
 ///
 /// None of it is needed to resume after a crash.
 package enum Progress: Sendable {
@@ -9,7 +9,7 @@ package enum Progress: Sendable {
   case stepBegan(path: StepPath, title: String, depth: Int)
   /// For a loop: how many items are done, of how many.
   ///
-  /// `failed` of those that are done failed, and the loop continues.
+  /// `failed` of the done items failed, and the loop continues.
   ///
   /// `caught` failed too, and gave the value of 'onError'.
   case loopAdvanced(path: StepPath, done: Int, failed: Int = 0, caught: Int = 0, count: Int)

@@ -3,9 +3,10 @@ import RunState
 
 /// Masks known secrets in texts before they are shown or kept.
 ///
-/// Types keep secrets out of outputs and messages; this is for what services send back.
+/// Types keep secrets out of outputs and messages; this masks the secrets in the answers of services.
 package struct Redactor: Sendable {
-  /// The secrets by name, by which values that hold one are kept; texts made of secrets have no name.
+  /// The secrets by name, for values that are kept with the name in the secret's place; texts made of secrets have no
+  /// name.
   package let secrets: [(name: String, text: String)]
   private let finder: SecretFinder
 
@@ -23,9 +24,9 @@ package struct Redactor: Sendable {
   package init(_ secrets: [String]) { self.init(named: secrets.map { ("", $0) }) }
 
   /// A redactor for everything that must stay out of the state.
-  init(_ book: SecretBook) {
-    secrets = book.all
-    finder = book.finder
+  init(_ registry: SecretRegistry) {
+    secrets = registry.all
+    finder = registry.finder
   }
 
   /// A redactor that masks more secrets.

@@ -29,14 +29,14 @@ package enum Resolution: Sendable {
 
 /// Why a step can't be resolved this way.
 package struct ResolutionError: Error, Sendable {
-  /// What is wrong and how to fix it, as a sentence.
+  /// The fault and the fix, as a sentence.
   package var message: String
 
   package init(_ message: String) { self.message = message }
 }
 
 extension RunRecord {
-  /// The uncertain steps, in the order in which they began.
+  /// The uncertain steps, in the order they began.
   package var uncertainSteps: [StepRecord] { stepsInOrder.filter { $0.status == .uncertain } }
 
   /// The writes that were under way when the program ended, in words; nil if there were none.
@@ -45,7 +45,7 @@ extension RunRecord {
     return paths.isEmpty ? nil : "\(paths.joined(separator: ", ")) may or may not have been done"
   }
 
-  /// The events that leave those writes to a person, if the run can't be carried on to look at them.
+  /// The events that leave those writes to a person, if the run can't be resumed to check them.
   package func doubting(at now: Timestamp) -> [StateEvent] {
     var after = self
     var events: [StateEvent] = []
@@ -64,8 +64,8 @@ extension RunRecord {
     return events.isEmpty ? [] : events + [after.uncertainty(at: now)]
   }
 
-  /// The events that end a cancelled run which can't be carried on: a person tells first of the writes that were under
-  /// way.
+  /// The events that end a cancelled run which can't be resumed; if writes were under way, a person must resolve them
+  /// first.
   ///
   /// - Parameter reason: Why its `finally` steps can't run, as the end of a sentence.
   package func givenUp(at now: Timestamp, because reason: String) -> [StateEvent] {
@@ -77,13 +77,13 @@ extension RunRecord {
 
   /// Resolves an uncertain step, durably; the run continues when it is next resumed.
   ///
-  /// The path of a loop, an item or a block means all that is uncertain in it.
+  /// The path of a loop, an item or a block means all uncertain steps in it.
   ///
   /// - Parameters:
-  ///   - person: Who resolves it, if known.
+  ///   - person: The person who resolves it, if known.
   ///   - key: The digest of the key of the request.
-  ///   - recipe: The run's recipe, as it was when the run began; nil if it can't be checked any more, so that what the
-  ///     step gave is taken as it is said.
+  ///   - recipe: The run's recipe, as it was when the run began; nil if it can't be checked any more, so that the given
+  ///     output is taken unchecked.
   package func resolve(
     _ path: StepPath, as resolution: Resolution, by person: String? = nil, key: RunKey? = nil, of recipe: Recipe?,
     in store: some StateStore, at now: Timestamp
@@ -173,7 +173,7 @@ extension StepPath {
 }
 
 extension Recipe {
-  /// The output that a person gives for an action, coerced to what it declares.
+  /// The output that a person gives for an action, coerced to the action's output type.
   package func output(_ value: Value?, ofStepAt path: StepPath) throws(ResolutionError) -> Value {
     guard case .action(let call)? = step(at: path)?.kind else {
       throw ResolutionError("the recipe has no action at '\(path)'")

@@ -3,12 +3,12 @@
 // The step's record counts the rounds as its attempts, and is `waiting` between two of them. The current round has a
 // record of its own, `backup/#round`, which starts anew with each round: its own `now`, its own idempotency key, its
 // own attempts with their retries. The steps inside a round have that record's path with the round's number,
-// `poll/#round3/ask`, and their records go when the next round begins. A round begins in one batch with its number, the
-// values that it is given (`carry`) and what the round before gathered (`collect`), all in the step's record. So a crash
-// leaves no doubt which round the records are about, a thousand rounds leave no more behind than one, and what is
-// gathered is kept once.
+// `poll/#round3/ask`, and their records are removed when the next round begins. A round begins in one batch with its
+// number, its given values (`carry`) and the values that the previous round gathered (`collect`), all in the step's
+// record. So a crash leaves no doubt which round the records are about, a thousand rounds leave no more behind than
+// one, and a gathered value is kept once.
 //
-// What follows from a round (what it gathers, the next values, whether `until` holds) is computed from its result, and
+// The results of a round (its gathered value, the next values, whether `until` holds) are computed from its output, and
 // computed again after a crash.
 //
 // No round begins after the time limit, which is an instant. The last one begins at the limit, even if no process was
@@ -93,7 +93,7 @@ struct RoundRunner {
 
   // MARK: One round
 
-  /// What is recorded of a round's beginning.
+  /// The event that records a round's beginning.
   private func began(_ number: Int, _ carried: [Value], _ piece: Value?) async throws(StepInterruption) -> StateEvent {
     var values: StoredValue?
     if !carried.isEmpty {
@@ -177,7 +177,7 @@ struct RoundRunner {
     throw failed(RunError(.expression, "'collect' takes a list, but this is \(value.kindName)", step: path))
   }
 
-  /// What the step gives at the end.
+  /// The step's value at the end.
   private func value(
     of result: Value, _ carried: [Value], _ number: Int, _ piece: Value?
   ) async throws(StepInterruption) -> Value {
@@ -220,7 +220,7 @@ struct RoundRunner {
 }
 
 extension Value {
-  /// What an optional holds, or nil; any other value as it is.
+  /// The content of an optional, or nil; any other value as it is.
   var ifPresent: Value? { if case .optional(let wrapped) = content { wrapped } else { self } }
 }
 

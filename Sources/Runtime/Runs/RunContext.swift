@@ -5,7 +5,7 @@ import Recipes
 import RunState
 import Synchronization
 
-/// What all steps of one run share.
+/// The things that all steps of one run share.
 final class RunContext: Sendable {
   let id: String
   let recipe: Recipe
@@ -48,7 +48,7 @@ final class RunContext: Sendable {
   /// The redactor with a number that grows with each that replaces it.
   fileprivate var versionedRedactor: (redactor: Redactor, version: Int) { redacting.withLock { $0 } }
 
-  /// Masks secrets from now on that weren't known when the run was taken up.
+  /// Masks secrets that weren't known when the walk of the run began, from now on.
   func learn(_ redactor: Redactor) {
     redacting.withLock { $0 = (redactor, $0.version &+ 1) }
   }
@@ -231,7 +231,7 @@ extension Step {
   }
 }
 
-/// Masks the secrets of a run and those of one step's input, those included that are read again meanwhile.
+/// Masks the secrets of a run and of one step's input, including secrets that are read again meanwhile.
 final class StepRedactor: Sendable {
   private let run: RunContext
   private let secrets: [String]

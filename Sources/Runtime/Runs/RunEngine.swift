@@ -4,7 +4,7 @@ package import Recipes
 package import RunState
 import Synchronization
 
-/// What runs need from the program around them.
+/// The parts of the program that runs need.
 package struct RunSurroundings: Sendable {
   package var store: any StateStore
   package var time: any TimeSource
@@ -18,7 +18,7 @@ package struct RunSurroundings: Sendable {
   package var instants: (@Sendable (StepPath) -> Timestamp?)?
   /// Receives the `now` of each step, for a recording.
   package var notingInstants: (@Sendable (StepPath, Timestamp) -> Void)?
-  /// What is recorded together with the last event of a walk: what follows from the end of the run.
+  /// Makes the events to record together with the last event of a walk, such as the consequences of the run's end.
   package var following: (@Sendable (RunRecord, StateEvent) async -> [StateEvent])?
   /// Shared by all runs of a program.
   package var turns = ValueTurns()
@@ -89,7 +89,7 @@ package final class RunEngine: Sendable {
     await force(after: grace)
   }
 
-  /// Lets no more steps of the run begin but those of its `finally`.
+  /// Lets no more steps of the run begin, except the steps of its `finally`.
   ///
   /// False if the run is over, or is suspended and needs a new engine to end.
   @discardableResult package func end() -> Bool {
@@ -107,7 +107,7 @@ package final class RunEngine: Sendable {
     }?.cancel()
   }
 
-  /// Stops the walk, not the run: no more steps begin, and what is in flight finishes.
+  /// Stops the walk, not the run: no more steps begin, and steps in flight finish.
   package func stop() { program.end(.stopped) }
 
   /// Stops the walk of a run that is being paused.
@@ -128,7 +128,7 @@ package final class RunEngine: Sendable {
     await journal?.settle()
   }
 
-  /// Has waiting steps look again, because an event or a decision for the run is in the state.
+  /// Makes waiting steps check again, because an event or a decision for the run is in the state.
   ///
   /// False if the run is over, or is suspended and needs a new engine to see it.
   @discardableResult package func poke() -> Bool { waitRegistry.call() }
@@ -171,7 +171,7 @@ package final class RunEngine: Sendable {
         case .failure(.uncertain): last = journal.current.uncertainty(at: surroundings.time.now())
         case .failure(.stopped): last = nil
         case .failure(.halted(let error)):
-          try await leave(lacking: error, journal)
+          try await leave(after: error, journal)
           before = halted(error.message, journal.current)
           last = before.popLast()
         case .failure(.stateFailed(let error)): throw .stateFailed(error)
@@ -250,12 +250,12 @@ package final class RunEngine: Sendable {
   }
 
   /// Leaves a run to a program that has the secret which is missing here, if several share the state.
-  private func leave(lacking error: StateError, _ journal: RunJournal) async throws(StepInterruption) {
+  private func leave(after error: StateError, _ journal: RunJournal) async throws(StepInterruption) {
     guard surroundings.store.sharing != nil,
-      let placed = journal.current.placed(lacking: error.missing, at: surroundings.time.now())
+      let placed = journal.current.placed(missing: error.missing, at: surroundings.time.now())
     else { return }
     try await journal.commit([placed])
-    throw .stateFailed(StateError(.deposed, error.message))
+    throw .stateFailed(StateError(.fenced, error.message))
   }
 
   /// The events for a run whose secret is missing or has changed.
@@ -267,7 +267,7 @@ package final class RunEngine: Sendable {
     var change = RunStatusChanged(
       run: id, at: surroundings.time.now(), status: .paused,
       reason: "\(reason), then: errand runs resume \(id); or give it up with: errand runs cancel \(id)")
-    change.isLacking = true
+    change.hasMissingDependency = true
     return [.runStatusChanged(change)]
   }
 

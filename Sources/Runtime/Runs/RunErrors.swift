@@ -2,7 +2,7 @@ import ActionKit
 import Basics
 import RunState
 
-// Converts errors of actions to those that the state keeps and handlers see.
+// Converts errors of actions to errors for the state and for handlers.
 
 extension RunError {
   /// An action's error as the state keeps it, without the secrets that a service may have sent back.

@@ -5,10 +5,10 @@ import Synchronization
 
 /// One run's records, and its only way to write to the store.
 ///
-/// What must be on disk before something happens is committed; what may wait (the end of a step, a skipped step) is
-/// held back until the next commit, so that the end of one step and the start of the next share one sync. No attempt
-/// begins before earlier ends are committed, and a step commits before it waits, so that an end is held back no longer
-/// than it takes to reach the next step.
+/// Events that must be on disk before something happens are committed; events that may wait (the end of a step, a
+/// skipped step) are held back until the next commit, so that the end of one step and the start of the next share one
+/// sync. No attempt begins before earlier ends are committed, and a step commits before it waits, so that an end is
+/// held back no longer than it takes to reach the next step.
 ///
 /// Reading and noting take a lock instead of an actor, because every step does so several times, each for a moment.
 final class RunJournal: Sendable {
@@ -17,7 +17,7 @@ final class RunJournal: Sendable {
     var held: [StateEvent] = []
     /// The first failure.
     ///
-    /// Nothing is written after it, because later events may build on what was lost.
+    /// Nothing is written after it, because later events may build on lost ones.
     var failure: StateError?
     /// Whether the run is being paused, so that no event may say that it runs or waits.
     var isPausing = false
@@ -45,7 +45,8 @@ final class RunJournal: Sendable {
   /// Ends when the state refuses more events, so that nothing more begins or waits.
   private let scope: CancelScope?
   let turns: ValueTurns
-  /// By which claim this program holds the run, in a state that several share; what is done by an earlier one is void.
+  /// The number of the claim that holds the run for this program, in a shared state; acts under an earlier claim are
+  /// void.
   private let claim: Int
 
   /// - Parameters:
@@ -73,7 +74,7 @@ final class RunJournal: Sendable {
 
   var current: RunRecord { content.withLock { $0.record } }
 
-  /// The machine and folder at which the run stays.
+  /// The machine and folder that the run stays at.
   var home: String? { content.withLock { $0.record.home } }
 
   func step(_ path: StepPath) -> StepRecord? { content.withLock { $0.record.steps[path] } }
@@ -206,7 +207,7 @@ final class RunJournal: Sendable {
       }
       journal.shareSteps(endedBy: batch)
       guard journal.maySend || batch.contains(where: \.endsRun) else {
-        let error = StateError(.deposed, "another program may carry the run \(journal.id) on by now")
+        let error = StateError(.fenced, "another program may carry the run \(journal.id) on by now")
         journal.fail(error)
         throw .stateFailed(error)
       }
@@ -218,8 +219,8 @@ final class RunJournal: Sendable {
     try await sharing.append(events, of: id, inClaim: claim)
   }
 
-  /// Whether what is done for the run may go out: in a state that several programs share, while this one holds it by the
-  /// same claim.
+  /// Whether what is done for the run may go out: in a state that several programs share, while this one holds it by
+  /// the same claim.
   var maySend: Bool {
     guard let sharing = store.sharing else { return true }
     return sharing.claim(of: id) == claim && sharing.isSure(of: id)
@@ -273,9 +274,9 @@ final class RunJournal: Sendable {
     }
   }
 
-  /// Consumes an event together with what follows from it; false if another run consumed it first.
+  /// Consumes an event together with its effect; false if another run consumed it first.
   func consume(_ event: String, _ following: StateEvent) async throws(StepInterruption) -> Bool {
-    // What was held back is written first, so that it isn't refused together with this.
+    // Events that were held back are written first, so that they aren't refused together with this one.
     try await commit()
     let consumed = StateEvent.eventConsumed(EventConsumed(at: time.now(), id: event, by: id))
     do throws(StateError) { try await store.append([consumed, following]) } catch {

@@ -2,7 +2,7 @@
 package struct Secrets: Sendable {
   private let values: [String: String]
 
-  /// - Parameter environment: What each name stands for.
+  /// - Parameter environment: The text of each secret, by name.
   package init(environment: [String: String]) { values = environment }
 
   package subscript(name: String) -> String? { values[name] }

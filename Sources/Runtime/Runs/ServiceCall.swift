@@ -3,11 +3,11 @@ package import Basics
 
 /// One call of an action whose plugin doesn't use HTTP.
 package struct ServiceCall: Sendable {
-  /// What the action is asked for.
+  /// The part of the action that is called.
   package enum Part: String, Sendable {
     /// To run.
     case run
-    /// Its baseline: what is there before it runs.
+    /// Its baseline: the state before it runs.
     case baseline
     /// Whether it was done.
     case outcome
@@ -40,7 +40,8 @@ package struct ServiceCall: Sendable {
   }
 }
 
-/// Sits between runs and the actions of plugins that don't use HTTP, and the files that others read, as a recording does.
+/// Sits between runs and the actions of plugins that don't use HTTP, and the files that others read, as a recording
+/// does.
 package protocol CallInterceptor: FileInterceptor {
   /// The folder that all paths lead into if the interceptor answers, so that nothing outside is touched.
   var confinement: String? { get }

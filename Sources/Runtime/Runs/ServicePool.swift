@@ -43,7 +43,7 @@ package final class ServicePool: Sendable {
     self.pace = pace
   }
 
-  /// What keeps the limits of connections, with what the state has of their use.
+  /// The limiters of connections, which continue from the recorded use in the state.
   package func limiters(
     _ limits: [String: ConnectionLimits], keptIn store: any StateStore
   ) async -> [String: ConnectionLimiter] {

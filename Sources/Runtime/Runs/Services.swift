@@ -53,7 +53,7 @@ package actor Services {
   private let connections: [String: Connection]
   /// The clocks of services and actions.
   nonisolated let time: any TimeSource
-  /// The folder in which each plugin caches its services' answers; nil for no cache on disk.
+  /// The folder for the plugins' caches of their services' answers; nil for no cache on disk.
   private let cacheFolder: String?
   /// The folder that paths in settings start from.
   private let folder: String?
@@ -63,7 +63,7 @@ package actor Services {
   private let calls: (any CallInterceptor)?
   /// Files that actions must not touch.
   package nonisolated let ownFiles: OwnFiles
-  /// What stands in for the folders of files; nil if they are themselves.
+  /// The replacement for the folders of files; nil if the folders are used themselves.
   package nonisolated let standIn: (any FolderStandIn)?
   /// Masks secrets in everything that is shown or kept.
   package nonisolated let redactor: Redactor
@@ -102,7 +102,7 @@ package actor Services {
     self.limiters = limiters
   }
 
-  /// What keeps the limits of a connection, if it has any.
+  /// The limiter of a connection, if it has limits.
   nonisolated func limiter(of connection: String) -> ConnectionLimiter? { limiters[connection] }
 
   /// Whether a plugin's requests are HTTP requests, which are limited one by one.
@@ -114,7 +114,7 @@ package actor Services {
   /// The folder that all paths of actions lead into; nil for no confinement.
   nonisolated var confinement: String? { calls?.confinement }
 
-  /// What sits between a plugin and the files that it reads; nil where its calls are recorded as a whole.
+  /// The interceptor between a plugin and the files that it reads; nil if its calls are recorded as a whole.
   nonisolated func fileInterceptor(of plugin: String) -> (any FileInterceptor)? {
     calls.flatMap { isWeb(plugin) ? $0 : nil }
   }
@@ -147,7 +147,7 @@ package actor Services {
     return calls.mismatch.map { .failure($0) } ?? result
   }
 
-  /// What an action touches outside, as far as its input is known.
+  /// The footprint of an action, as far as its input is known.
   nonisolated func footprint(of call: ActionCall, _ input: Value, in context: ActionContext) -> Footprint {
     let action = call.action
     guard let plugin = connections[call.connection]?.plugin ?? catalog.plugin(action.plugin) else { return .everything }

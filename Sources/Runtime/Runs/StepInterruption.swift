@@ -54,10 +54,11 @@ extension StepInterruption {
     }
   }
 
-  /// The interruption that counts among those of parallel branches, given in the order in which they came: a failure of
-  /// the state first, then what a person must decide, then what continues later, then a rejection, then the failure
-  /// of a write that was done, so that a `retry` around the branches doesn't repeat it, then the first failure; a
-  /// cancellation that a failure caused comes last.
+  /// The interruption that counts if parallel branches, in the order they ended, have several.
+  ///
+  /// First comes a failure of the state, then an uncertain write, which a person must resolve, then an interruption
+  /// that lets the run resume later, then a rejection, then the failure of a write that was done, so that a `retry`
+  /// around the branches doesn't repeat it, then the first failure; a cancellation that a failure caused comes last.
   static func mostSevere(of exits: [StepInterruption]) -> StepInterruption? { exits.max { $0.weight < $1.weight } }
 
   private var weight: Int {

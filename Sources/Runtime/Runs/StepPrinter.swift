@@ -3,7 +3,7 @@ import Basics
 import RunState
 import Synchronization
 
-/// Passes on what the programs of one attempt print: line by line, without secrets, to the run's followers and its log.
+/// Passes on the output of one attempt's programs: line by line, without secrets, to the run's followers and its log.
 ///
 /// It is made with the first bytes, because most attempts print nothing.
 final class StepPrinter: Sendable {
@@ -39,7 +39,7 @@ final class StepPrinter: Sendable {
     }
   }
 
-  /// Passes on what has no line end, because nothing more comes.
+  /// Passes on the last, unended line, because nothing more comes.
   func finish() {
     content.withLock { content in
       pass(content.output.finish(), .output, &content)

@@ -1,14 +1,14 @@
-// Recomputes what a step read: the values of its condition, and the input of its action.
+// Recomputes the values that a step read: the values in its condition, and the input of its action.
 //
 // Neither is in a step's record. Both follow from the records, as in resuming (`StepRunner`): this walks to the step
-// through the records, computes the names that `let` gave it, and calls nothing. What a record lacks (a blob, a secret)
-// makes the values unknown, never wrong.
+// through the records, computes the names that `let` gave it, and calls nothing. If a record lacks something (a blob, a
+// secret), the values are unknown, never wrong.
 import ActionKit
 package import Basics
 package import Recipes
 package import RunState
 
-/// What the steps of one run read.
+/// The values that the steps of one run read.
 package struct StepReplay {
   private let recipe: Recipe
   private let record: RunRecord
@@ -31,7 +31,7 @@ package struct StepReplay {
   package struct Condition: Equatable {
     /// The expression's source.
     package var text: String
-    /// What it read, by the names it used; empty if unknown.
+    /// The values that it read, by the names it used; empty if unknown.
     package var values: [Read]
 
     package struct Read: Equatable {
@@ -44,7 +44,7 @@ package struct StepReplay {
   /// The step of the recipe that a record's path names.
   package func step(at path: StepPath) -> Step? { recipe.step(at: path) }
 
-  /// What the step of the recipe does that a record's path names.
+  /// The work of the recipe's step that a record's path names.
   package func work(ofStepAt path: StepPath) -> String? {
     recipe.step(at: repeated(path))?.work
   }
@@ -82,7 +82,7 @@ package struct StepReplay {
     recipe.step(at: path)?.condition.map { condition($0, at: path) }
   }
 
-  /// The case of a name, as people call it, and what chose it.
+  /// The label of a case for people, and the condition that chose it.
   package func choice(_ name: String, at path: StepPath) -> (label: String, by: Condition)? {
     guard case .cases(let cases)? = recipe.step(at: path)?.kind, let chosen = cases[name] else { return nil }
     return (chosen.label == "if" ? "steps" : chosen.label, condition(cases.subject, at: path))
@@ -96,7 +96,7 @@ package struct StepReplay {
     return Condition(text: expression.text, values: reads ?? [])
   }
 
-  /// What a step passed on.
+  /// The input that a step passed on.
   package enum Input: Equatable {
     /// The input of an action, or of a called recipe; a mark stands for each part that is made with a secret.
     case value(Value)
@@ -135,8 +135,8 @@ package struct StepReplay {
     return .value(template.replacingSecrets(in: value) { _ in .string(MaskedText.mark) })
   }
 
-  /// Texts in the place of the secrets, each of which makes what is computed with it a secret.
-  private var standIns: (secrets: ValueMap, inputs: Value) {
+  /// Placeholders for the secrets; a value that is computed with one is a secret too.
+  private var placeholders: (secrets: ValueMap, inputs: Value) {
     var secrets = ValueMap()
     for (name, _) in recipe.allSecrets { secrets[name] = .string(MaskedText.mark) }
     var inputs = record.origin.inputs.map ?? ValueMap()
@@ -157,7 +157,7 @@ package struct StepReplay {
     run["slot"] = record.origin.cause.slot.map { .timestamp($0) }
     run["attempt"] = .int(record.origin.attempt)
     run["url"] = record.url("runs", record.id).map { .string($0) }
-    let known = hasSecrets ? standIns : (secrets: ValueMap(), inputs: record.origin.inputs)
+    let known = hasSecrets ? placeholders : (secrets: ValueMap(), inputs: record.origin.inputs)
     var environment = Environment(
       inputs: known.inputs, run: .map(run), secrets: .map(known.secrets), now: record.createdAt)
     var parts = path.split(separator: "/")[...]

@@ -8,13 +8,13 @@
 //
 // Paths name the records: `book`, `#2` (the second step of a block, if it has no id), `put[3]/write` (inside an item),
 // `fan/left/a` (inside a branch), `put~2/write` (inside the second try of a block), `book!/note` (inside `onError`),
-// `price/#else/full` (inside `else`; `price/cut` is inside `steps`), `sort/#case2/write` (inside the second of the cases of
-// `switch`, as the recipe lists them), `sort/#default/write`, `poll/#round` (the current round of a repeated step),
-// `poll/#round3/ask` and `poll/#round3~2/ask` (inside the third round of a block or a call, and inside the second try of
-// that round), `#finally/note` (inside `finally`), `#outputs`.
+// `price/#else/full` (inside `else`; `price/cut` is inside `steps`), `sort/#case2/write` (inside the second of the
+// cases of `switch`, as the recipe lists them), `sort/#default/write`, `poll/#round` (the current round of a repeated
+// step), `poll/#round3/ask` and `poll/#round3~2/ask` (inside the third round of a block or a call, and inside the
+// second try of that round), `#finally/note` (inside `finally`), `#outputs`.
 //
-// The number in a round's paths gives each round keys, instants and printed lines of its own; the records of a round go
-// when the next one begins. Of a step with several cases, the record's beginning holds which one runs
+// The number in a round's paths gives each round keys, instants and printed lines of its own; the records of a round
+// are removed when the next one begins. For a step with several cases, the record's beginning holds the case that runs
 // (`StepBegan.case`), so it is decided once. A step whose `onError` gives a value is `failed`, with its error and that
 // value as its output, written together.
 import ActionKit
@@ -24,8 +24,8 @@ import RunState
 
 /// Walks the steps of one block, and of those inside it.
 ///
-/// What few steps need is marked as not to be inlined: inlined, it would make the frame larger that every run in flight
-/// holds for as long as its step takes.
+/// Rarely needed parts aren't inlined: inlined, they would enlarge the frame that every run in flight holds for as long
+/// as its step takes.
 struct StepRunner {
   let run: RunContext
   let scope: CancelScope
@@ -80,7 +80,7 @@ struct StepRunner {
       try await end(path, .failed, error: error, now: now)
       throw .failed(error)
     }
-    // What was computed from the clock must be the same when the run is walked again.
+    // A value that was computed from the clock must be the same when the run is walked again.
     if step.readsNow, known == nil { try await end(path, .succeeded, now: now) }
   }
 
@@ -147,7 +147,7 @@ struct StepRunner {
     do throws(StepInterruption) {
       let value: Value
       do throws(StepInterruption) {
-        // It failed before, and what follows from that was interrupted.
+        // It failed before, and the handling of the failure was interrupted.
         if let error = known?.error { throw .failed(error) }
         value = try await tried(step, in: environment, at: path, known: known)
       } catch .failed(let error) {
@@ -212,7 +212,7 @@ struct StepRunner {
 
   /// Records the end of a step, unless it is recorded already, as with an action's last attempt.
   ///
-  /// - Parameter step: The step if the record is that of its action.
+  /// - Parameter step: The step, if the record belongs to its action.
   @inline(never)
   func end(
     _ path: StepPath, _ status: StepStatus, output: Value? = nil, error: RunError? = nil, now: Timestamp,
@@ -226,7 +226,7 @@ struct StepRunner {
     journal.hold([.stepEnded(event)])
   }
 
-  // MARK: Tries and time limits of what holds steps
+  // MARK: Tries and time limits of steps that hold steps
 
   private func tried(
     _ step: Step, in environment: Environment, at path: StepPath, known: StepRecord?
@@ -279,7 +279,7 @@ struct StepRunner {
     return .map(try outputs(chosen.outputs, or: own, in: environment, at: path))
   }
 
-  /// What a block gives: the values under `outputs`, or those of its ids.
+  /// The value of a block: the values under `outputs`, or the values of its ids.
   private func outputs(
     _ outputs: [NamedTemplate]?, or own: ValueMap, in environment: Environment, at path: StepPath
   ) throws(StepInterruption) -> ValueMap {
@@ -299,17 +299,17 @@ struct StepRunner {
 
   /// A round of a step that holds steps.
   struct Round {
-    /// What the paths of the steps inside begin with.
+    /// The beginning of the paths of the steps inside.
     var prefix: StepPath
-    /// What is recorded of its beginning, unless that is recorded already.
+    /// The event that records its beginning; nil if that is recorded already.
     var began: StateEvent?
-    /// When the first round began, from which the step's total time limit counts.
+    /// When the first round began; the step's total time limit counts from then.
     var startedAt: Timestamp
   }
 
   /// Runs the steps inside a step, again as often as `retry` says.
   ///
-  /// - Parameter round: If it is repeated, its round; `path` is that of the round's record.
+  /// - Parameter round: The round, if the step is repeated; `path` is then the path of the round's record.
   @inline(never)
   func triedWhole(
     _ step: Step, in environment: Environment, at path: StepPath, known: StepRecord?, round: Round? = nil
@@ -439,7 +439,7 @@ struct StepRunner {
               .success(try await inside("\(path)/\(branch.name)", branchScope).run(branch.block, in: &environment))
             )
           } catch {
-            // The first failure ends the others: nothing more begins in them, and what is in flight finishes.
+            // The first failure ends the others: no more steps begin in them, and steps in flight finish.
             branchScope.end(error.endingBeside)
             return (index, .failure(error))
           }
@@ -486,7 +486,7 @@ extension StepStatus {
 }
 
 extension RunError {
-  /// Whether it is that of a write that was done, which neither its own `retry` nor one around it repeats.
+  /// Whether a write failed although it was done; neither its own `retry` nor one around it repeats it.
   var isFinal: Bool { self.effect == .done && !self.retryable }
 
   /// The error of an uncertain step whose reason wasn't kept.

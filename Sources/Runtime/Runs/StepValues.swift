@@ -97,7 +97,7 @@ struct StepValues: ValueStore {
         return ValueOutcome(isChanged: true, value: result)
       } catch {
         // A step in another program changed it first; decide again.
-        if error.isOutrun { continue }
+        if error.isConflict { continue }
         throw ActionError(error)
       }
     }
@@ -134,7 +134,7 @@ extension ActionError {
     case .secret: self.init(.configuration, error.message)
     // Whether it is on disk is known only after the state is read again.
     case .fatal: self.init(.internal, error.message, effect: .unknown)
-    case .damaged, .newer, .unavailable, .closed, .deposed:
+    case .damaged, .newer, .unavailable, .closed, .fenced:
       self.init(.internal, error.message, effect: ActionError.Effect.none)
     }
   }

@@ -1,25 +1,26 @@
-// What a new run keeps from the ended run that it retries.
+// The records that a new run keeps from the ended run that it retries.
 //
 // The new run gets the records that the old one would have if it had been interrupted just before the failure: the walk
 // finds them and continues from there, as after a crash (`StepRunner`). So nothing that finished is done again, at any
 // depth. A record of a step, an item or a call is one of these:
 //
-//     passed    it succeeded, was skipped, or failed and `onError` caught that: kept with its value, without what is
-//               inside it
-//     open      it holds steps and didn't end: kept as begun, with its list, its case, its `now`, the number of its
-//               attempt, and that of its round with what the round was given and what the rounds before it gathered;
-//               its time limit begins anew, and what is inside is judged in turn
+//     passed    it succeeded, was skipped, or failed and `onError` caught that: kept with its value, without the
+//               records inside it
+//     open      it holds steps and didn't end: kept as begun, with its list, its case, its `now` and the number of its
+//               attempt; the round that it is in is kept with its given values and the values that earlier rounds
+//               gathered; its time limit begins anew, and the records inside are judged in turn
 //     answered  its action was done, and the answer didn't fit its `shape`: kept with the answer, which is looked at
 //               again; if the answer of a plain write can't even be kept, such as one that isn't JSON, with the failure
-//     handled   its handler didn't end: kept with the failure that led there, and what is inside the handler is judged
-//               in turn; so the step itself isn't tried again (unless there are no handling steps, and only the value of
-//               `onError` failed)
+//     handled   its handler didn't end: kept with the failure that led there, and the records inside the handler are
+//               judged in turn; so the step itself isn't tried again (unless there are no handling steps, and only the
+//               value of `onError` failed)
 //     undone    anything else, such as an action that failed or was cancelled: left out, so that it begins anew
 //
-// A step that holds steps is undone as a whole where its `retry` asked for one attempt more: each attempt is a new
-// scope, and the new run has attempts left. A failure that its `retry` doesn't try again, such as that of a write that
-// was done, leaves it open. `onFailure` and `finally` belong to the end of a recipe: if the steps before them didn't end, what they did is left out, because they
-// have to run at the new end. If the steps did end (only `finally` failed), it is judged too.
+// A step that holds steps is undone as a whole if its `retry` asked for one attempt more: each attempt is a new scope,
+// and the new run has attempts left. A failure that its `retry` doesn't try again, such as the failure of a write that
+// was done, leaves it open. `onFailure` and `finally` belong to the end of a recipe: if the steps before them didn't
+// end, their records are left out, because they have to run at the new end. If the steps did end (only `finally`
+// failed), it is judged too.
 import ActionKit
 package import Basics
 package import Recipes
@@ -28,7 +29,7 @@ package import RunState
 extension RunRecord {
   /// The events that give a new run what finished of this one, which has ended.
   ///
-  /// - Parameter start: When the new run begins, and with it the time limits of what is open.
+  /// - Parameter start: When the new run begins; the time limits of open records begin then too.
   package func takenOver(by run: String, of recipe: Recipe, at start: Timestamp) -> [StateEvent] {
     var taking = TakingOver(old: self, run: run, start: start)
     taking.adopt(recipe, "")
@@ -147,8 +148,8 @@ private struct TakingOver {
     }
   }
 
-  /// A repeated step continues in the round that didn't finish, with what that was given, or with what followed from the
-  /// last one.
+  /// A repeated step continues in its unfinished round, with the values given to that round; if its last round
+  /// succeeded, it continues after that.
   private mutating func takeRounds(_ step: Step, _ record: StepRecord) {
     guard record.attempts > 0 else { return }
     takeOpen(record)
@@ -161,9 +162,9 @@ private struct TakingOver {
     }
   }
 
-  /// Keeps what finished of what a step does, or its round, in the last attempt.
+  /// Keeps the finished part of a step's last attempt, or of its round's.
   ///
-  /// - Parameter prefix: What the paths of the steps inside begin with, in the first attempt.
+  /// - Parameter prefix: The beginning of the paths of the steps inside, in the first attempt.
   private mutating func takeWork(of step: Step, _ record: StepRecord, _ prefix: StepPath) {
     if asksForAnother(step, record) { return }
     let inner = record.attempts > 1 ? "\(prefix)~\(record.attempts)" : prefix
@@ -252,7 +253,7 @@ extension StepPath {
   /// Whether the path begins with the prefix.
   fileprivate func isIn(_ beginning: String) -> Bool { utf8.starts(with: beginning.utf8) }
 
-  /// The loop and the index, if the path is that of an item.
+  /// The loop and the index, if this is the path of an item.
   fileprivate var asItem: (loop: StepPath, index: Int)? {
     guard utf8.last == ASCII.closeBracket, let bracket = utf8.lastIndex(of: ASCII.openBracket) else { return nil }
     let digits = self[utf8.index(after: bracket)...].dropLast()

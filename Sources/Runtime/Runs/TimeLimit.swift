@@ -2,11 +2,11 @@ import Basics
 
 /// Runs an operation within a time limit, cancels it when the limit passes, and says whether it did.
 ///
-/// The result of a cancelled operation is given as well, because only that says what it did outside.
+/// The result of a cancelled operation is returned as well, because only the result tells its effects outside.
 ///
 /// - Parameters:
-///   - permit: The limit stands still while requests of this call wait for the limits of their connection.
-///   - hard: A limit that never stands still.
+///   - permit: The limit is paused while requests of this call wait for the limits of their connection.
+///   - hard: A limit that is never paused.
 func withTimeLimit<Output: Sendable, Failure: Error>(
   _ limit: TimeSpan?, hard: TimeSpan? = nil, of permit: CallPermit? = nil, time: any TimeSource,
   _ operation: @escaping @Sendable () async throws(Failure) -> Output
@@ -45,7 +45,7 @@ private func sleep(for limit: TimeSpan, hard: TimeSpan?, of permit: CallPermit?,
     let (waited, isWaiting) = permit.waited
     left = limit - (spent - (waited - waitedBefore))
     if left <= .zero, !isWaiting { return }
-    // One that waits now has that much left once it goes on.
+    // A call that waits now still has that much time after its wait.
     if isWaiting { left = max(left, .milliseconds(100)) }
     if let hard { left = min(left, hard - spent) }
   }

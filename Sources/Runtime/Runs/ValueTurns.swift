@@ -3,14 +3,14 @@ import Synchronization
 
 /// Lets the steps of all runs in this program change a stored value one after another, first come first served.
 ///
-/// A change is refused if the value has changed since it was read, and is decided again then. Of many steps that change
-/// one value at once, all but one would be refused each time, so the work would grow with the square of their number.
-/// Turns are an economy and no lock: programs that share a state have turns of their own, and a step that is cancelled
-/// goes without one.
+/// A change is refused if the value has changed since it was read, and is then decided again. If many steps changed one
+/// value at once, all but one would be refused each time, so the work would grow with the square of their number. Turns
+/// are an economy and no lock: programs that share a state have turns of their own, and a step that is cancelled goes
+/// without one.
 package final class ValueTurns: Sendable {
   /// The steps that wait while another changes their value.
   private struct Line {
-    /// By the order in which they came; those that are cancelled leave their number behind.
+    /// In the order they came; steps that are cancelled leave their number behind.
     private var order = Queue<Int>()
     private var waiting: [Int: CheckedContinuation<Bool, Never>] = [:]
 

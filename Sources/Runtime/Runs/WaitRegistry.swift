@@ -1,8 +1,8 @@
 // How a run waits without holding anything.
 //
 // A step that has to wait suspends: it says until when, and no longer counts as active. A walk begins with one active
-// strand; each parallel strand counts as one more, and hands its count back to its parent when it ends, so that the
-// count is never less than the number at work. While a strand is active, a suspended step continues in place when its
+// branch; each parallel branch counts as one more, and hands its count back to its parent when it ends, so that the
+// count is never less than the number at work. While a branch is active, a suspended step continues in place when its
 // instant comes. When none is, the walk ends: every suspended step ends with `waiting`, the steps around it unwind, and
 // the run says when it has something to do. Its host then resumes it in a new walk, which finds in the records what it
 // waits for.
@@ -14,13 +14,13 @@
 import Basics
 import Synchronization
 
-/// Counts a run's active strands and holds its waiting steps.
+/// Counts a run's active branches and holds its waiting steps.
 final class WaitRegistry: Sendable {
-  /// What the run waits for when its walk leaves.
+  /// The waits of the run when its walk leaves.
   struct Departure: Sendable {
-    /// The first instant at which a step has something to do without a call.
+    /// The first instant at which a step continues without a call.
     var wakeAt: Timestamp?
-    /// What the run waits for, the earliest first.
+    /// The reasons for waiting, the earliest first.
     var reasons: [String]
     /// The number of calls until then.
     fileprivate var calls: Int
@@ -81,7 +81,7 @@ final class WaitRegistry: Sendable {
     }
   }
 
-  /// What the walk that left waits for.
+  /// The waits of the run when its walk left; nil if it hasn't.
   var departure: Departure? { state.withLock { $0.departure } }
 
   /// Ends this program's waiting, unless a call came since the walk left, so that it has to be walked again.
@@ -95,7 +95,7 @@ final class WaitRegistry: Sendable {
   /// Ends this program's waiting for good.
   func end() { state.withLock { $0.isClosed = true } }
 
-  /// Has every parked step look again; false if none will, because the run was left or is over.
+  /// Makes every parked step check again; false if none will, because the run was left or is over.
   @discardableResult func call() -> Bool {
     let (isOpen, woken) = state.withLock { state -> (Bool, [Parked]) in
       if state.isClosed { return (false, []) }
@@ -109,12 +109,12 @@ final class WaitRegistry: Sendable {
   /// How many calls there were; taken before a look, so that no call between the look and the wait is lost.
   var calls: Int { state.withLock { $0.calls } }
 
-  // MARK: Active strands
+  // MARK: Active branches
 
-  /// Counts a strand that is about to begin beside others.
+  /// Counts a branch that is about to begin beside others.
   func addActive() { state.withLock { $0.activeCount += 1 } }
 
-  /// Stops counting a strand that waits for those beside it; each of them hands over its own count when it ends.
+  /// Stops counting a branch that waits for those beside it; each of them hands over its own count when it ends.
   func removeActive() {
     let woken = state.withLock { state in
       state.activeCount -= 1
@@ -182,7 +182,7 @@ final class WaitRegistry: Sendable {
     return woken.map(\.value)
   }
 
-  /// Leaves if no strand is active and nothing is due soon.
+  /// Leaves if no branch is active and nothing is due soon.
   private func leaveIfIdle(_ state: inout State) -> [Parked] {
     guard state.activeCount == 0, state.departure == nil, !state.parked.isEmpty else { return [] }
     if let left = untilNext(state), left < suspendThreshold {
@@ -195,7 +195,7 @@ final class WaitRegistry: Sendable {
       }
       return []
     }
-    // In an order that doesn't depend on which strand parked first.
+    // In an order that is independent of which branch parked first.
     let parked = state.parked.values.sorted {
       ($0.alarm?.at ?? .latest, $0.reason) < ($1.alarm?.at ?? .latest, $1.reason)
     }

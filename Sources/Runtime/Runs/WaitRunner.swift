@@ -1,14 +1,14 @@
 // How `wait` and `approve` run.
 //
-// What a step waits for is on disk before it waits: the instant, evaluated once, the event's name, or the question as
-// asked. So the same step, reached again by a later walk, waits for the same. A wait that is over is recorded with the
-// instant at which that was noticed, so that `now` is never earlier than that for a later step, whatever happens to the
-// clock.
+// The details of a wait are on disk before the step waits: the instant, evaluated once, the event's name, or the
+// question as asked. So the same step, reached again by a later walk, waits for the same. A wait that is over is
+// recorded with the instant of its detection, so that `now` is never earlier than that for a later step, whatever
+// happens to the clock.
 //
 // A step takes the oldest event of the right name that was received after the run began, that no run has consumed, that
-// was sent to this run or to no particular run, whose data fits `type`, and for which `match` holds. Consuming it and ending the step is one
-// batch, which the store refuses if another run consumed the event first: then the step tries the next one. If `match`
-// can't be evaluated for an event, the event is of another shape, and doesn't match.
+// was sent to this run or to no particular run, whose data fits `type`, and that `match` accepts. Consuming it and
+// ending the step is one batch, which the store refuses if another run consumed the event first: then the step tries
+// the next one. If `match` can't be evaluated for an event, the event is of another shape, and doesn't match.
 //
 // A person's decision is on disk before it is confirmed. It counts even if it is found only after the time limit. A
 // rejection ends the run as rejected, which nothing catches, unless the recipe says `onReject: continue`.
@@ -140,7 +140,7 @@ struct WaitRunner {
     throw .rejected(error)
   }
 
-  // MARK: What is recorded
+  // MARK: Records
 
   private func begin(_ wait: WaitRecord, _ environment: Environment, _ known: StepRecord?) {
     if known == nil {

@@ -2,7 +2,7 @@ package import RunState
 
 /// What the scheduler decided about one schedule.
 package struct Decision: Sendable, Equatable {
-  /// What to do once the events are durable.
+  /// An action for the owner to take once the events are durable.
   package enum Effect: Sendable, Equatable {
     /// Run a run that the events create.
     case start(run: String)
@@ -10,7 +10,7 @@ package struct Decision: Sendable, Equatable {
     case send(EventRecord)
     /// Cancel an open run, with time to clean up; ignored if it has ended.
     case cancel(run: String, reason: String)
-    /// End an open run without waiting for what it is doing; ignored if it has ended.
+    /// End an open run without waiting for its current steps; ignored if it has ended.
     case terminate(run: String, reason: String)
   }
 

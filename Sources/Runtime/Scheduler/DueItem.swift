@@ -1,6 +1,6 @@
 import Basics
 
-/// An instant at which a schedule is due, in sixteen bytes, for the scheduler's queue.
+/// A schedule's due time, in sixteen bytes, for the scheduler's queue.
 struct DueItem: Comparable {
   private var seconds: Int
   private var nanoseconds: Int32
@@ -15,7 +15,7 @@ struct DueItem: Comparable {
     self.index = index
   }
 
-  /// Schedules that are due together come in the order in which they were set.
+  /// Schedules that are due together are in the order they were set.
   @inline(__always)
   static func < (_ one: DueItem, _ other: DueItem) -> Bool {
     if one.seconds != other.seconds { return one.seconds < other.seconds }

@@ -13,7 +13,7 @@ struct ScheduleState: Equatable {
   var remaining: Int?
   /// Ends of runs that it follows and hasn't decided on.
   var ends: [FollowedEnd] = []
-  /// The events that it has gathered, and what they are by their ids.
+  /// The open batch, and the values of its gathered events, by id.
   var batch: BatchRecord?
   var gathered: [String: Result<Value, StateError>] = [:]
   /// The files that it has seen; nil before its first look.
@@ -22,7 +22,8 @@ struct ScheduleState: Equatable {
   var started: [Timestamp] = []
   /// Runs that were asked to end.
   var asked: Set<String> = []
-  /// What the runs gave whose ends it follows, or why that can't be read, where an earlier process saw the end.
+  /// The outputs of runs whose ends are still to be followed, or the error of reading them, if an earlier process saw
+  /// the end.
   var outputs: [String: Result<Value?, StateError>] = [:]
 
   init() {}
@@ -80,7 +81,7 @@ struct ScheduleEvaluation {
 
   mutating func add(_ event: StateEvent) { events.append(event) }
 
-  /// Makes a batch of what was decided so far.
+  /// Turns the events and effects so far into a decision, whose events are one batch.
   mutating func flush() {
     if events.isEmpty, effects.isEmpty { return }
     decisions.append(Decision(schedule: id, events: events, effects: effects))
@@ -237,7 +238,7 @@ struct ScheduleEvaluation {
       }
       decide(slot, cause, source) { $0.buffer(slot, cause, $1) }
     case .bufferAll:
-      // What came from outside was limited before it was acknowledged, and must not be dropped any more.
+      // Requests from outside were limited before they were acknowledged, and must not be dropped afterwards.
       guard !isFull || [.event, .file].contains(cause.kind) else {
         let reason = source.reason("\(ScheduleEvaluation.mostBuffered) starts wait already")
         return settle(slot, cause, .dropped, reason, run: alive, key: source.key)
@@ -257,9 +258,9 @@ struct ScheduleEvaluation {
   /// Whether as many starts wait as may.
   var isFull: Bool { current.buffered.count >= ScheduleEvaluation.mostBuffered }
 
-  /// What a request brings beside its slot.
+  /// The details of a request to start a run, apart from its slot.
   struct Origin {
-    /// What started it, as `event`.
+    /// The value of `event` in expressions.
     var event: Value?
     /// The inputs that a person gives.
     var given: [(name: String, input: GivenInput)] = []
@@ -268,7 +269,7 @@ struct ScheduleEvaluation {
     /// The key of the request.
     var key: RunKey?
 
-    /// Why no run starts, with what it would have started with.
+    /// The reason that no run starts, with the batch that it would have started with.
     func reason(_ text: String) -> String { batch.map { "\(text); \($0.words)" } ?? text }
   }
 
@@ -278,7 +279,7 @@ struct ScheduleEvaluation {
     var run: String?
     /// All inputs of the run.
     var inputs: Value
-    /// Those of them that have to be kept while the start waits.
+    /// The inputs that have to be kept while the start waits.
     var kept: Value?
     /// The key of the request.
     var key: RunKey?
@@ -343,7 +344,7 @@ struct ScheduleEvaluation {
 
   /// Records the outcome of one slot.
   ///
-  /// - Parameter key: Of a start out of turn that starts nothing: the key of the request.
+  /// - Parameter key: The key of the request, for a start out of turn that starts nothing.
   mutating func settle(
     _ slot: Timestamp, _ cause: RunCause, _ outcome: SlotOutcome, _ reason: String?, run: String? = nil,
     lateBy: TimeSpan? = nil, key: RunKey? = nil
@@ -373,7 +374,7 @@ struct ScheduleEvaluation {
     }
   }
 
-  // MARK: What waits
+  // MARK: Waiting starts
 
   /// Starts what waited for runs to end, and ends what should have ended.
   mutating func startWaiting() {
@@ -428,7 +429,7 @@ struct ScheduleEvaluation {
 
   /// Decides on the end of a run that the schedule follows.
   ///
-  /// - Parameter outputs: What the run gave, or why that can't be read.
+  /// - Parameter outputs: The run's outputs, or the error of reading them.
   mutating func follow(_ end: FollowedEnd, _ outputs: Result<Value?, StateError>? = nil) {
     current.ends.removeAll { $0.run == end.run }
     let outputs = outputs ?? current.outputs[end.run] ?? .success(nil)
@@ -490,7 +491,7 @@ struct ScheduleEvaluation {
     if open.events.count >= batch.max { startBatch(open) }
   }
 
-  /// Starts a run with what was gathered, once it is due.
+  /// Starts a run with the gathered events or files, once the batch is due.
   mutating func closeBatch() {
     guard current.pause == nil, let open = current.batch, open.due <= now else { return }
     startBatch(open)

@@ -3,19 +3,19 @@ package import Calendars
 package import Recipes
 package import RunState
 
-/// What a schedule does: when it starts runs, what happens to slots that can't start at once, and what a run is created
-/// with.
+/// What a schedule does: when it starts runs, how it handles slots that can't start at once, and the values that its
+/// runs are created with.
 ///
 /// Shared by all schedules that have it in common; immutable.
 package final class SchedulePlan: Sendable {
   package let recipe: String
   /// The recipe's file, as the agent found it.
   package let file: String
-  /// The texts of the recipe and of those that it calls, by file.
+  /// The texts of the recipe and of the recipes that it calls, by file.
   package let texts: StoredValue
-  /// The version of the recipe language in which the texts are read.
+  /// The version of the recipe language that the texts are read in.
   package let language: Int
-  /// The inputs of a run, checked and with defaults, except those that are computed when its slot is decided.
+  /// The inputs of a run, checked and with defaults; inputs that are computed when its slot is decided aren't included.
   package let inputs: Value
   /// Computes the inputs of each run; nil if none are, and a person can give none.
   package let starting: StartingInputs?
@@ -25,7 +25,7 @@ package final class SchedulePlan: Sendable {
   package let group: RunGroup?
   /// The zone of recipes that name none.
   package let zone: String?
-  /// What a program has to offer to carry its runs on, and their queue, among several that share the state.
+  /// Where several programs share the state: the needs that a program must offer to run its runs, and their queue.
   package let needs: [String]
   package let queue: String?
   /// The version of Errand that accepts the runs.
@@ -70,7 +70,7 @@ package final class SchedulePlan: Sendable {
   /// The event that it listens for.
   var event: String? { if case .event(let name, match: _, form: _) = trigger.kind { name } else { nil } }
 
-  /// Whether it may start runs with what was gathered, perhaps before it was edited.
+  /// Whether it may start runs with the batch, which may have been gathered before the schedule was edited.
   func takes(_ batch: BatchRecord) -> Bool {
     switch trigger.kind {
     case .event, .webhook: batch.files.isEmpty
@@ -79,7 +79,7 @@ package final class SchedulePlan: Sendable {
     }
   }
 
-  /// What happens to a start while a run is alive.
+  /// The policy for a start while a run is alive.
   ///
   /// Events and ends of runs come only once, so they wait; an entry for deliveries may say otherwise.
   var overlap: Trigger.Overlap {

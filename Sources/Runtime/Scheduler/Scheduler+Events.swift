@@ -3,14 +3,14 @@ import Calendars
 package import Recipes
 package import RunState
 
-// What happens to schedules from outside: runs end, events come, people give commands.
+// The scheduler's reactions to the outside: runs end, events arrive, people give commands.
 
 extension EventRecord {
   /// An event with its data.
   package struct Whole: Sendable, Equatable {
     package var record: EventRecord
     package var data: Value
-    /// Of a delivery: the fields of its head that the entry names.
+    /// The header fields that the entry names, for a delivery.
     package var headers: Value?
 
     package init(_ record: EventRecord, _ data: Value, headers: Value? = nil) {
@@ -22,7 +22,7 @@ extension EventRecord {
 }
 
 extension EventForm {
-  /// What a gathered event is, or why it can't be read.
+  /// The value of a gathered event, or the error of reading it.
   func read(_ event: Result<EventRecord.Whole, StateError>) -> Result<Value, StateError> {
     event.flatMap { event in
       value(
@@ -35,11 +35,11 @@ extension EventForm {
 }
 
 extension Scheduler {
-  /// Tells the schedules that a run ended: its own, and those that follow its recipe.
+  /// Tells the run's own schedule, and the schedules that follow its recipe, that it ended.
   ///
   /// Called once, after the end is durable.
   ///
-  /// - Parameter outputs: What the run gave, or why that can't be read; needed if `readsOutputs` says so.
+  /// - Parameter outputs: The run's outputs, or the error of reading them; needed if `readsOutputs` returns true.
   package mutating func runEnded(
     _ run: RunRecord, outputs: Result<Value?, StateError> = .success(nil), at now: Timestamp
   ) -> [Decision] {
@@ -76,12 +76,12 @@ extension Scheduler {
   /// The recipes whose runs schedules follow.
   package var followedRecipes: Set<String> { Set(followers.filter { !$0.value.isEmpty }.keys) }
 
-  /// Whether the inputs of a schedule that follows a recipe are computed from what its runs give.
+  /// Whether any schedule that follows a recipe computes its inputs from the outputs of the recipe's runs.
   package func readsOutputs(of recipe: String) -> Bool {
     (followers[recipe] ?? []).contains { plan(of: $0)?.readsEvent ?? false }
   }
 
-  /// What a schedule does; nil if there is no such schedule.
+  /// The plan of a schedule; nil if there is no such schedule.
   package func plan(of id: String) -> SchedulePlan? { indexes[id].flatMap { schedules[Int($0)].plan } }
 
   /// Adds a run that a caller outside the scheduler created for a schedule, such as a retry.
@@ -115,7 +115,7 @@ extension Scheduler {
     return (ids + (listeners[signal] ?? []), signal)
   }
 
-  /// How many starts wait of the one of some schedules of which the most do.
+  /// The largest number of waiting starts that any of the schedules has.
   package func mostWaiting(of ids: [String]) -> Int {
     ids.compactMap { indexes[$0] }.map { states[$0]?.buffered.count ?? 0 }.max() ?? 0
   }
@@ -127,7 +127,7 @@ extension Scheduler {
   ///
   /// - Parameters:
   ///   - data: The event's data, or why it can't be read.
-  ///   - headers: Of a delivery, the fields of its head that the entry names.
+  ///   - headers: The header fields that the entry names, for a delivery.
   package mutating func eventReceived(
     _ event: EventRecord, with data: Result<Value, StateError>, headers: Value? = nil, at now: Timestamp
   ) -> Decision? {
@@ -159,11 +159,11 @@ extension Scheduler {
 }
 
 extension SchedulePlan {
-  /// What an event means to a schedule.
+  /// The effect of an event on a schedule.
   fileprivate enum EventOutcome {
     /// Nothing.
     case passedOver
-    /// What its expressions see.
+    /// The value of `event` for the schedule's expressions.
     case taken(Value)
     case settled(SlotOutcome, String)
   }
@@ -213,7 +213,7 @@ extension Scheduler {
   ///
   /// - Parameters:
   ///   - overlap: The policy for this start; the schedule's own if nil.
-  ///   - given: Inputs in the place of those that the entry gives.
+  ///   - given: Inputs that replace the entry's own.
   ///   - key: The caller's key, which the run gets.
   ///   - asked: The cause, with who asked.
   package mutating func trigger(
@@ -260,7 +260,7 @@ extension Scheduler {
     }
   }
 
-  /// Decides the slots after an instant again, except those that have a run; nil if there is no such schedule.
+  /// Decides the slots after an instant again, except slots that have a run; nil if there is no such schedule.
   package mutating func reset(_ id: String, to instant: Timestamp, started: [Timestamp], at now: Timestamp)
     -> [Decision]?
   {
@@ -303,7 +303,7 @@ extension Scheduler {
     return evaluate(index, at: now) { evaluation in
       let overlap = overlap ?? (evaluation.plan.overlap == .skip ? .bufferAll : evaluation.plan.overlap)
       for slot in slots {
-        // A slot that waits already would be made up for twice, whoever asked for it first.
+        // A slot that waits for a backfill already must not be started twice, even for another person.
         if evaluation.current.buffered.contains(where: { $0.slot == slot && $0.cause.kind == .backfill }) { continue }
         var cause = asked
         (cause.schedule, cause.slot) = (id, slot)
@@ -314,7 +314,7 @@ extension Scheduler {
 
   /// The coming slots of all schedules, or of one, from one instant up to before another, earliest first.
   ///
-  /// Those of schedules that are paused or used up aren't included, because they start no run.
+  /// Schedules that are paused or used up start no run, so their slots aren't included.
   ///
   /// - Parameter isFirst: Whether only the first of each schedule's slots is wanted.
   package func upcoming(

@@ -4,9 +4,10 @@ package import Recipes
 package import RunState
 
 // Files that come or change start runs, one each. The owner looks at the folders and says which versions have stayed
-// unchanged for long enough (`SettlingFiles`); the scheduler knows which it has seen. The first look with a pattern passes
-// over what is there, unless the entry says otherwise. What has no place in the queue stays in its folder, unseen, until
-// there is one. A file that is gathered for a batch is recorded with it, in the write that records it as seen.
+// unchanged for long enough (`SettlingFiles`); the scheduler knows which it has seen. The first look with a pattern
+// ignores the files that exist already, unless the entry says otherwise. A file for which the queue has no place stays
+// in its folder, unseen, until there is one. A file that is gathered for a batch is recorded with it, in the write that
+// records it as seen.
 
 /// A version of a file, with its path from the folder of errand.yaml.
 package struct FoundFile: Sendable, Equatable {
@@ -18,7 +19,7 @@ package struct FoundFile: Sendable, Equatable {
     self.version = version
   }
 
-  /// What tells the version from all others.
+  /// An identifier of this version, made from its path, size and time of modification.
   package var id: String {
     var hash = FowlerNollVo()
     hash.add("\(path) \(version.bytes) \(version.modifiedAt)")
@@ -27,12 +28,12 @@ package struct FoundFile: Sendable, Equatable {
   }
 }
 
-/// What a look at the files of one schedule gave.
+/// The result of a look at the files of one schedule.
 package struct FileLook: Sendable {
   package var pattern: FilePattern
   /// All files that match.
   package var present: [FoundFile]
-  /// Those of them that have stayed unchanged for long enough.
+  /// The matching files that have stayed unchanged for long enough.
   package var settled: [FoundFile]
   /// Seen files that are gone.
   package var gone: [String]
@@ -53,7 +54,7 @@ package struct SettlingFiles: Sendable {
 
   /// The files that have stayed unchanged, the oldest first, and when the next of the others will have.
   ///
-  /// - Parameter files: What a look found that has not been seen.
+  /// - Parameter files: The unseen files that the look found.
   package mutating func look(
     at files: [FoundFile], settling settle: TimeSpan, now: Timestamp
   ) -> (settled: [FoundFile], next: Timestamp?) {
@@ -81,7 +82,7 @@ extension Scheduler {
   /// With how many starts that wait files stay in their folder.
   package static let mostWaitingFiles = ScheduleEvaluation.mostBuffered
 
-  /// What a schedule has seen, and how many of its starts wait; nil if there is no such schedule.
+  /// The files that a schedule has seen, and the number of its waiting starts; nil if there is no such schedule.
   package func files(of id: String) -> (seen: SeenFiles?, waiting: Int)? {
     indexes[id].map { (states[$0]?.files, states[$0]?.buffered.count ?? 0) }
   }
@@ -103,7 +104,7 @@ extension ScheduleEvaluation {
       let there = existing == .run ? [] : look.present.filter(isNew)
       see(Dictionary(there.map { ($0.path, $0.version) }) { first, _ in first }, gone: gone)
       flush()
-      // What has just been passed over is no longer new.
+      // A file that was just ignored is no longer new.
     } else if !gone.isEmpty {
       see([:], gone: gone)
       flush()

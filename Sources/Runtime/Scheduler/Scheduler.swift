@@ -1,21 +1,21 @@
-// Which slots of which schedules start runs, and the outcome of the others.
+// The scheduler decides which slots of which schedules start runs, and records the outcome of the others.
 //
-// The scheduler is a state machine. It reads no clock, does no I/O and starts nothing: its owner tells it the time and
-// what happened, and it answers with decisions. A decision is a batch of events and what to do once they are durable.
-// The owner appends the batches in the order in which they were given; if an append fails, the owner discards the
-// scheduler and makes a new one from the state. Its knowledge of a schedule is the fold of the events that it gave, so
-// that it can decide on the next batch before the last one is on disk.
+// It is a state machine. It reads no clock, does no I/O and starts nothing: its owner tells it the time and the events,
+// and it answers with decisions. A decision is a batch of events and the actions to take once they are durable. The
+// owner appends the batches in the order it received them; if an append fails, the owner discards the scheduler and
+// makes a new one from the state. Its knowledge of a schedule is the fold of the events that it produced, so that it
+// can decide on the next batch before the last one is on disk.
 //
 // Slots are decided from the schedule's mark (`processedUntil`) up to now. The mark never goes back unless a person
-// resets it, after which slots that have a run are `dropped`; so a clock that is set back decides nothing twice. A
-// clock that is set forward, a machine that slept and an agent that was down are all the same: a long way from the mark
-// to now. Of those slots
+// resets it; slots that have a run are then `dropped`. So a clock that is set back decides nothing twice. A clock that
+// is set forward, a machine that slept and an agent that was down are all the same: a long way from the mark to now.
+// Those slots are decided in three steps:
 //
-//   1. what is older than the catch-up window is `missedWindow` (a year if nothing is said);
-//   2. of the rest, `catchup: last` starts the newest and leaves the others `superseded`; `none` starts the newest if it
-//      is no more than a minute late, and all else is `missedPolicy`; `all` starts them oldest first, but at most
-//      `catchupLimit` (1000 if nothing is said), for which the older ones are `missedPolicy`;
-//   3. what is to start goes through the overlap policy:
+//   1. Slots older than the catch-up window (a year by default) are `missedWindow`.
+//   2. For the rest, `catchup: last` starts the newest and leaves the others `superseded`; `none` starts the newest if
+//      it is no more than a minute late, and the others are `missedPolicy`; `all` starts them oldest first, but at most
+//      `catchupLimit` (1000 by default): the older ones beyond the limit are `missedPolicy`.
+//   3. A slot that is to start goes through the overlap policy:
 //
 //      skip           `skippedOverlap` while a run of the schedule is alive (not ended)
 //      bufferOne      waits for it to end; `dropped` if another waits already, so the kept one is the oldest
@@ -32,8 +32,8 @@
 // whose remaining runs are used up has no more slots; only runs of its own slots count.
 //
 // Events and ends of other recipes start runs likewise, with `bufferAll`, because they come only once. A schedule with
-// `batch` gathers events: the first opens a batch with a deadline, which is recorded with it; at the deadline, or with the
-// last that fits, one run starts. Its slot is the instant of the first. Files do as events (`Scheduler+Files`).
+// `batch` gathers events: the first opens a batch with a deadline, which is recorded with it; at the deadline, or with
+// the last that fits, one run starts. Its slot is the instant of the first. Files do as events (`Scheduler+Files`).
 
 package import Basics
 import Calendars
@@ -49,7 +49,7 @@ package struct Scheduler: Sendable {
     var plan: SchedulePlan?
     /// Every slot through this instant has been decided.
     var mark: Timestamp
-    /// The next instant at which it has something to decide; queue items for other instants are stale.
+    /// The next instant that needs a decision; queue items for other instants are stale.
     var due = Timestamp.earliest
     var isQueued = false
 
@@ -76,7 +76,7 @@ package struct Scheduler: Sendable {
   /// How many schedules there are.
   package var count: Int { indexes.count }
 
-  /// The next instant at which `due` has something to decide, if nothing happens before; nil if none.
+  /// The next instant that needs a call of `due`, if nothing else happens before; nil if none does.
   package var nextDue: Timestamp? { unsettled.isEmpty ? queue.first?.due : .earliest }
 
   /// Decides everything that is due by now, the earliest first.
@@ -96,9 +96,6 @@ package struct Scheduler: Sendable {
     trim()
     return decisions
   }
-
-  /// Marks a schedule for another look at what may start.
-  mutating func settleLater(_ index: Int32) { unsettled.insert(index) }
 
   /// Lets one schedule decide, and folds its decision.
   mutating func evaluate(_ index: Int32, at now: Timestamp, _ body: (inout ScheduleEvaluation) -> Void) -> [Decision] {
@@ -152,16 +149,16 @@ package struct Scheduler: Sendable {
 // MARK: Which schedules there are
 
 extension Scheduler {
-  /// Replaces the schedules, and gives what that changes in the state.
+  /// Replaces the schedules, and returns the changes to the state.
   ///
-  /// The state is read for schedules that aren't known yet, as all are at the start, and for those to be removed. Of
-  /// two entries with one id the first counts.
+  /// The state is read for schedules that aren't known yet, which are all of them at the start, and for schedules to be
+  /// removed. If two entries have the same id, the first counts.
   ///
   /// - Parameters:
   ///   - kept: Schedules whose recipes can't be read now: their state stays, and nothing is decided.
-  ///   - gathered: What events are that are gathered, by their ids, or why that can't be read.
-  ///   - outputs: What the runs gave whose ends are still to be followed, or why that can't be read.
-  ///   - earlier: What an earlier process had in force for schedules that have changed or gone; their slots since
+  ///   - gathered: The gathered events, by id, or the errors of reading them.
+  ///   - outputs: The outputs of the runs whose ends are still to be followed, or the errors of reading them.
+  ///   - earlier: The plans that an earlier process used for schedules that have changed or gone; their slots since
   ///     then are recorded as missed.
   package mutating func set(
     _ entries: [ScheduleEntry], keeping kept: Set<String> = [], after earlier: [String: SchedulePlan] = [:],
@@ -238,7 +235,7 @@ extension Scheduler {
     var mark = index.map { schedules[Int($0)].mark } ?? record?.processedUntil ?? now
     var events: [StateEvent] = []
     if !isSame {
-      // The slots so far are those of the plan that was in force.
+      // The slots up to now belong to the plan before the edit.
       events += rest(
         of: before ?? earlier, entry.id, mark, current, .missedPolicy,
         "the schedule was edited since, and makes up for nothing from before", at: now)

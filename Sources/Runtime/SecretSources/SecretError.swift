@@ -1,6 +1,6 @@
-/// Why a source doesn't give a secret that it should: what is wrong, and what to do.
+/// Why a source can't provide a secret: what is wrong, and how to fix it.
 ///
-/// It never contains what was read.
+/// It never contains any of the bytes that were read.
 package struct SecretError: Error, Sendable, Equatable {
   package var message: String
 

@@ -30,7 +30,7 @@ struct SecretProgram: Sendable {
 
   /// The program's output, which is text and not empty.
   ///
-  /// - Parameter what: What it runs for, as the beginning of a message.
+  /// - Parameter what: The purpose of the call, as the beginning of a message.
   func output(for what: String, largest: Int) async throws(SecretError) -> [UInt8] {
     guard let file else { throw isMissing(for: what) }
     if words.contains(where: { $0.utf8.contains(0) }) {

@@ -5,10 +5,9 @@
 // file of that name in $CREDENTIALS_DIRECTORY), and the environment.
 //
 // Nothing is read before a run needs it, so that a command that only reads asks no password manager; what was read is
-// kept for the life of the process, or until `errand serve` reads its configuration again; what a command printed that has
-// `renew`, no longer than that. If a source ought to have
-// the secret and fails, that is a fault: no other source silently replaces it. A fault isn't kept, because a password
-// manager that is locked now may be open next time.
+// kept for the life of the process, or until `errand serve` reads its configuration again; what a command printed that
+// has `renew`, no longer than that. If a source ought to have the secret and fails, that is a fault: no other source
+// silently replaces it. A fault isn't kept, because a password manager that is locked now may be open next time.
 //
 // A single line end at the end of a command's output or of a credential comes from the editor or `echo`, and isn't part
 // of the secret.
@@ -60,7 +59,7 @@ package actor SecretSources {
   private static let largestPrinted = 64 << 10
 
   /// - Parameters:
-  ///   - folder: The folder that relative paths start from, and in which commands run.
+  ///   - folder: The folder that relative paths start from, and the working folder of commands.
   ///   - environment: The variables of this process.
   ///   - time: Tells how old secrets are.
   package init(
@@ -104,8 +103,8 @@ package actor SecretSources {
     return Found(origin: .environment, value: value)
   }
 
-  /// The names of all secrets that the sources have, as far as they can be read; no command runs but that which decrypts
-  /// files.
+  /// The names of all secrets that the sources have, as far as they can be read; no command runs but that which
+  /// decrypts files.
   package func names() async -> Set<String> {
     if let fixed { return Set(fixed.keys) }
     var names = Set(settings.commands.keys).union(inFiles().map(\.name))
@@ -160,8 +159,9 @@ package actor SecretSources {
     return faults
   }
 
-  /// The files that are read for secrets, and those that commands start or name, as full paths; also what isn't there,
-  /// where a path is given.
+  /// The full paths of the files that are read for secrets and of the files that commands start or name.
+  ///
+  /// A configured path is included even if no file is there.
   package nonisolated var places: [String] {
     var places = (settings.files + settings.ageFiles + [settings.ageIdentity].compactMap(\.self)).map(absolute)
     if let folder = environment["CREDENTIALS_DIRECTORY"], folder.hasPrefix("/") { places.append(folder) }
@@ -185,7 +185,7 @@ package actor SecretSources {
     }
   }
 
-  /// What may be meant otherwise in files of secrets, found without running anything.
+  /// Warnings about secrets that a comment in their file may cut short; finding them runs no command.
   package nonisolated func warnings() -> [String] {
     settings.files.flatMap { SecretFile.cutSecrets(in: absolute($0)) }
   }
@@ -260,7 +260,7 @@ package actor SecretSources {
       }
   }
 
-  /// Whether the name is that of a visible file in the folder itself.
+  /// Whether the name is the name of a visible file directly in the folder.
   private static func isFileName(_ name: String) -> Bool {
     !name.isEmpty && !name.hasPrefix(".") && !name.utf8.contains(ASCII.slash) && !name.utf8.contains(0)
   }
@@ -275,8 +275,8 @@ package actor SecretSources {
   /// Whether one of some secrets grows old.
   package nonisolated func growOld(_ names: [String]) -> Bool { names.contains { settings.commands[$0]?.renew != nil } }
 
-  /// When the first of some secrets is too old, on the clock that tells lengths of time; nil if none was read that grows
-  /// old.
+  /// When the first of some secrets is too old, on the clock that tells lengths of time; nil if none was read that
+  /// grows old.
   package func due(of names: [String]) -> TimeSpan? {
     names.compactMap { name in
       guard let renew = settings.commands[name]?.renew, let read = printed[name] else { return nil }
@@ -321,7 +321,8 @@ package actor SecretSources {
 }
 
 extension String {
-  /// What may name a file in a word of a command: the whole, and its parts, as in `--key=FILE` or `cat FILE | sort`.
+  /// The parts of a command's word that may name a file: the whole, and its pieces, as in `--key=FILE` or
+  /// `cat FILE | sort`.
   package var wordsOfCommand: Set<String> {
     var words = Set(
       split { character in
@@ -334,8 +335,9 @@ extension String {
     return words.filter { !$0.isEmpty && $0.utf8.count <= Int(PATH_MAX) && !$0.utf8.contains(0) }
   }
 
-  /// What may be the path of a file in a word of a command, also behind a variable (`$PWD/FILE`), an option (`-oFILE`), an
-  /// `@` and an escape, as the folder of a pattern (`FOLDER/*.sh`), and as a module of Python (`-m package.module`).
+  /// The parts of a command's word that may be the path of a file, also behind a variable (`$PWD/FILE`), an option
+  /// (`-oFILE`), an `@` and an escape, as the folder of a pattern (`FOLDER/*.sh`), and as a module of Python
+  /// (`-m package.module`).
   package var pathsOfCommand: Set<String> {
     var paths: Set<String> = []
     for word in wordsOfCommand where !word.contains("://") {
@@ -345,7 +347,7 @@ extension String {
       if plain.hasPrefix("-") { starts.append(plain.dropFirst(2)) }
       for start in starts {
         var rest = start
-        // A path that begins with what only the shell knows ends with what it leads to.
+        // A path may begin with a part that only the shell can expand, so each shorter ending is tried as well.
         for _ in 0..<16 {
           if let pattern = rest.firstIndex(where: { "*?[".contains($0) }) {
             rest[..<pattern].lastIndex(of: "/").map { _ = paths.insert(String(rest[..<$0])) }

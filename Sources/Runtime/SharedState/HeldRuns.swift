@@ -2,14 +2,14 @@ import Basics
 import RunState
 import Synchronization
 
-/// The runs that this program holds, as of the last entries of their logs that are known to be kept.
+/// The runs that this program holds, as of the last entries of their logs that are known to be stored.
 final class HeldRuns: Sendable {
   struct Run: Sendable {
     var log: LoggedRun
-    /// Which claim of the run this program has.
+    /// The number of this program's claim of the run.
     var epoch: Int
     var row: OpenRunRow
-    /// The last entry that need not be read one by one, as far as this program knows.
+    /// The last entry that is part of the stored fold, as far as this program knows.
     var foldedAt: Int
 
     init(_ log: LoggedRun, epoch: Int, row: OpenRunRow? = nil, foldedAt: Int? = nil) {
@@ -20,7 +20,7 @@ final class HeldRuns: Sendable {
     }
   }
 
-  /// Up to where the log of a run was kept.
+  /// The last stored position in the log of a run.
   struct Mark: Sendable {
     var run: String
     var recipe: String
@@ -36,28 +36,28 @@ final class HeldRuns: Sendable {
 
   private struct Content {
     var runs: [String: Run] = [:]
-    /// How many are being created that may come to be held.
+    /// How many runs are being created that may be held afterwards.
     var creating = 0
-    /// Of the latest runs that are held no longer, the newest last.
+    /// The latest runs that this program stopped holding, the newest last.
     var former: [Mark] = []
-    /// The worker that holds them; nil while this program is none.
+    /// The worker that holds the runs; nil while this program is no worker.
     var worker: Int?
-    /// What this program takes up; nil while it takes nothing up.
+    /// The terms by which this program claims runs; nil while it claims none.
     var terms: WorkerTerms?
-    /// Whether a person asked that it take nothing more up.
+    /// Whether a person asked that it claim no more runs.
     var isDraining = false
-    /// Until when, by the program's own clock, nobody else takes over what is held here.
+    /// The time, by the program's own clock, before which no other worker takes over these runs.
     var deadline = TimeSpan.zero
-    /// Whether an answer was lost that may have told of news, which the database won't tell again.
+    /// Whether a lost answer may have held news, which the database won't send again.
     var mayHaveMissed = false
-    /// Runs that are held no longer, which the database couldn't be told, and by which claims they were.
+    /// Runs that this program stopped holding without being able to tell the database, with the epochs of their claims.
     var unreleased: [String: Int] = [:]
-    /// Calls on connections that are over, which the database couldn't be told.
+    /// Finished calls on connections that the database couldn't be told about.
     var endedCalls: Set<String> = []
     /// The latest runs that ended here, the newest last.
     var ended: [RunRecord] = []
 
-    /// Holds a run no longer.
+    /// Stops holding a run.
     mutating func remove(_ id: String) {
       guard let run = runs.removeValue(forKey: id) else { return }
       former.removeAll { $0.run == id }
@@ -68,17 +68,17 @@ final class HeldRuns: Sendable {
 
   /// The most ended runs that are remembered.
   private static let mostEnded = 64
-  /// As many as a program may let go while a standby falls behind.
+  /// The number of runs that a program may let go while a standby falls behind.
   private static let mostFormer = 1000
 
   private let content = Mutex(Content())
-  /// Told when there is room again for others, after there was little.
+  /// Signals that there is room for other runs again, after there was little.
   let room: AsyncStream<Void>
   private let hasRoom: AsyncStream<Void>.Continuation
 
   init() { (room, hasRoom) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1)) }
 
-  /// Holds a run no longer, and tells if there is room again.
+  /// Stops holding a run, and signals if there is room again.
   private func remove(_ id: String, from content: inout Content) {
     content.remove(id)
     if let capacity = content.terms?.capacity, content.runs.count == capacity * 3 / 4 { hasRoom.yield() }
@@ -94,13 +94,15 @@ final class HeldRuns: Sendable {
   func forgetMark(of id: String) { content.withLock { $0.former.removeAll { $0.run == id } } }
   var worker: Int? { content.withLock { $0.worker } }
 
-  /// Says what this program takes up; nil for nothing.
+  /// Sets the terms by which this program claims runs; nil for none.
   func take(on terms: WorkerTerms?) { content.withLock { $0.terms = terms } }
 
-  /// Whether a run that is created here is held here: a program that takes runs up leaves those to others that it
-  /// couldn't take up or has no room for, and one that doesn't was asked for the run.
+  /// Whether this program holds a run that it creates.
   ///
-  /// - Parameter others: How many that are created with it are held here.
+  /// A worker leaves a run to others if it couldn't claim it or has no room for it. A program that claims no runs was
+  /// asked for this one, and holds it.
+  ///
+  /// - Parameter others: How many runs that are created with it are held here.
   func holds(created row: OpenRunRow, besides others: Int) -> Bool {
     content.withLock { content in
       if content.isDraining { return false }
@@ -109,11 +111,11 @@ final class HeldRuns: Sendable {
     }
   }
 
-  /// Counts runs among those that take room while they are created: others may be taken up between the commit and its
+  /// Reserves room for runs while they are created, because other runs may be claimed between the commit and its
   /// answer.
   func create(_ count: Int) { content.withLock { $0.creating += count } }
 
-  /// For how many more runs there is room.
+  /// The number of further runs that there is room for.
   func room(of capacity: Int) -> Int { content.withLock { max(0, capacity - $0.runs.count - $0.creating) } }
 
   var isDraining: Bool { content.withLock { $0.isDraining } }
@@ -125,12 +127,12 @@ final class HeldRuns: Sendable {
     set { content.withLock { $0.mayHaveMissed = newValue } }
   }
 
-  /// Until when, by the program's own clock, nobody else takes over what is held here.
+  /// The time, by the program's own clock, before which no other worker takes over these runs.
   var deadline: TimeSpan { content.withLock { $0.deadline } }
 
   func extend(to deadline: TimeSpan) { content.withLock { $0.deadline = deadline } }
 
-  /// Holds what is created or taken up from now on.
+  /// Holds runs that are created or claimed from now on.
   func join(_ worker: Int, until deadline: TimeSpan = .zero) {
     content.withLock { content in
       content.worker = worker
@@ -138,7 +140,7 @@ final class HeldRuns: Sendable {
     }
   }
 
-  /// Lets everything go.
+  /// Lets all runs go.
   func leave() {
     content.withLock { content in
       content.worker = nil
@@ -149,15 +151,16 @@ final class HeldRuns: Sendable {
     }
   }
 
-  /// The calls on connections of which the database doesn't know that they are over.
+  /// Finished calls on connections that the database still lists.
   var endedCalls: Set<String> { content.withLock { $0.endedCalls } }
   func noteOver(_ call: String) { content.withLock { _ = $0.endedCalls.insert(call) } }
   func noteTold(_ calls: Set<String>) { content.withLock { $0.endedCalls.subtract(calls) } }
 
-  /// The runs of which the database doesn't know that they are held no longer, and by which claims they were.
+  /// Runs that this program has stopped holding but that it holds according to the database, with the epochs of their
+  /// claims.
   var unreleased: [String: Int] { content.withLock { $0.unreleased } }
 
-  /// Holds a run no longer, which the database couldn't be told.
+  /// Stops holding a run without being able to tell the database.
   func leaveUnreleased(_ run: Run) {
     let id = run.log.record.id
     content.withLock { content in
@@ -179,7 +182,7 @@ final class HeldRuns: Sendable {
     }
   }
 
-  /// Holds a run that was created or taken up, unless the lease of that worker has ended meanwhile.
+  /// Holds a run that was created or claimed, unless the worker's lease has ended meanwhile.
   func take(_ run: Run, by worker: Int) {
     content.withLock { content in
       if content.worker == worker { content.runs[run.log.record.id] = run }
@@ -194,7 +197,7 @@ final class HeldRuns: Sendable {
     }
   }
 
-  /// Holds a run no longer by a claim, which is still open.
+  /// Stops holding an open run that was held by this claim.
   func letGo(_ id: String, claim: Int) {
     content.withLock { content in
       if content.runs[id]?.epoch == claim { remove(id, from: &content) }

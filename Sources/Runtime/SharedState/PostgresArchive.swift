@@ -1,20 +1,20 @@
-/// A whole state between PostgreSQL and an archive (`StateArchive`), either way.
+/// Exports a state from PostgreSQL to an archive (`StateArchive`), and imports one.
 ///
-/// Both are one transaction. What is written is what the database held at one instant, whatever others do meanwhile; what
-/// is read is there as a whole or not at all, and only in a database that holds no state yet.
+/// Each is one transaction. An export holds the database's content at one instant, whatever other programs do
+/// meanwhile. An import is applied completely or not at all, and only to a database that holds no state yet.
 package import Basics
 package import PostgresClient
 package import RunState
 
 extension PostgresDatabase {
-  /// How long a statement may take, or wait for others.
+  /// How long a statement may take, or wait for locks.
   private static let patience = TimeSpan.seconds(3600)
 
-  /// Carries out one transaction on the server that takes writes, with more patience than that of an agent.
+  /// Runs one transaction on the server that takes writes, with longer timeouts than an agent's.
   private static func archiving<Outcome>(
     _ hosts: [PostgresSettings], _ body: (PostgresTransaction) async throws -> Outcome
   ) async throws(StateError) -> Outcome {
-    // Whether there is a server at all is known sooner.
+    // The timeouts for connecting stay short.
     let first = PostgresTimeline(hosts)
     let patient = PostgresTimeline(
       hosts.map { host in
@@ -46,9 +46,10 @@ extension PostgresDatabase {
   /// Writes the archive of a state, piece by piece, even while machines work on it.
   ///
   /// - Parameters:
-  ///   - moving: Where the state goes on: then no machine may work on it, and none will any more.
-  ///   - finish: Called with all written, before the state is closed.
-  /// - Throws: Also where the state may have been closed, once `finish` was called.
+  ///   - moving: Where the state is moved to, if it is: no machine may be using it then, and none may use it
+  ///     afterwards.
+  ///   - finish: Called when everything is written, before the state is closed.
+  /// - Throws: The state may have been closed all the same, if `finish` was called.
   package static func export(
     _ hosts: [PostgresSettings], moving: MovedState?, at now: Timestamp, program: String,
     _ write: @escaping ([UInt8]) throws(FileError) -> Void, finish: () throws(StateError) -> Void
@@ -85,8 +86,8 @@ extension PostgresDatabase {
   ) async throws(StateError) -> StateArchive.Report {
     try await archiving(hosts) { transaction in
       try await transaction.run("set transaction isolation level repeatable read")
-      // Before anything is read, so that nobody who wrote meanwhile is overlooked: neither workers nor commands, each of
-      // whose transactions has a receipt.
+      // Before any read, so that no concurrent writer is overlooked: neither workers nor commands, whose transactions
+      // each have a receipt.
       if moving != nil {
         try await transaction.run("lock table errand.worker, errand.receipt in share row exclusive mode")
       }
@@ -137,7 +138,7 @@ extension PostgresDatabase {
         let file: ArchivedFile = table == "slot" ? .slots(name) : .runs(name)
         try output.begin(file, size: try row.int64(1) + (try row.int64(2)) * file.lineOverhead)
         try await copy(
-          // By the columns, not by what is selected of them, as the index has them.
+          // Compares the table's own columns, as its index does, not the selected ones.
           "select text, \(column), \(key)::text from \(table) t where \(month) = '\(name)' and (\(column), \(key)) > "
             + "($1::timestamptz, $2::text::\(table == "slot" ? "int8" : "uuid")) order by t.\(column), t.\(key) limit 200",
           table == "slot" ? "0" : SQL.firstID, of: file, transaction, to: &output)
@@ -262,12 +263,12 @@ extension PostgresDatabase {
 
   // MARK: Reading an archive
 
-  /// What became of an archive that was read.
+  /// The result of importing an archive.
   package struct Import: Sendable {
     package var report: StateArchive.Report
     /// When the archive was made.
     package var at: Timestamp?
-    /// Whether the state that it holds was closed with it.
+    /// Whether the archived state was closed by the export.
     package var isMoved: Bool
     /// Whether the same archive was imported before, so that nothing was changed.
     package var wasThere: Bool
@@ -276,8 +277,9 @@ extension PostgresDatabase {
   /// Reads an archive into a database that holds no state yet.
   ///
   /// - Parameters:
-  ///   - place: Says in a run, whose texts are given, who can carry it on; gives a sentence if that can't be said.
-  ///   - read: Gives the archive's next bytes, at most so many; none at its end.
+  ///   - place: Records in a run, given its texts, which workers can claim it; returns a sentence if that can't be
+  ///     determined.
+  ///   - read: Returns the archive's next bytes, at most this many; none at its end.
   package static func `import`(
     _ hosts: [PostgresSettings], placing place: (inout RunRecord, _ texts: Value) async -> String?,
     _ read: @escaping (Int) throws(FileError) -> [UInt8]
@@ -326,7 +328,7 @@ extension PostgresDatabase {
     }
   }
 
-  /// What is read of an archive, on its way into the tables.
+  /// Writes the records of an archive to the tables.
   private struct Intake {
     private let transaction: PostgresTransaction
     /// Whether anything is written; else the archive is only read.
@@ -443,7 +445,7 @@ extension PostgresDatabase {
         let row = OpenRunRow(run)
         changes.created = [row]
         changes.entries = [entry]
-        // What it waits for may be there.
+        // The event that it waits for may have come.
         if !row.waitsFor.isEmpty { changes.told = [run.id] }
         try await write(changes)
         try await transaction.run(

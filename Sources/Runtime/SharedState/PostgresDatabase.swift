@@ -4,11 +4,11 @@ package import PostgresClient
 package import RunState
 import Synchronization
 
-/// A program's way to the state in PostgreSQL: one connection for entries, one for transactions, and one for reading.
+/// A program's connections to the state in PostgreSQL: one for entries, one for transactions, and one for reading.
 ///
-/// A connection that is lost is made anew with the next statement. Of several hosts all are asked at once, and the one
-/// that takes writes counts; if two do, because one of them does not know yet that the other was promoted, that of the
-/// highest timeline, and never again one of a lower timeline than was seen before.
+/// The next statement replaces a lost connection. If there are several hosts, all are asked at once, and the one that
+/// takes writes is used. Two may take writes, if one doesn't know yet that the other was promoted: then the one with
+/// the highest timeline is used. A server with a lower timeline than was seen before is never used again.
 package final class PostgresDatabase: SharedDatabase {
   private let servers: PostgresTimeline
   private let appending: PostgresSource
@@ -18,7 +18,7 @@ package final class PostgresDatabase: SharedDatabase {
   private let hinting: AsyncStream<Void>.Continuation
   package let scheduleHints: AsyncStream<ScheduleHint>
   private let scheduleHinting: AsyncStream<ScheduleHint>.Continuation
-  /// The connection by which entries are appended, and the runs of whose logs it is known that it has all of them.
+  /// The connection for appending, and the runs whose complete logs are known to be on its server.
   private let known = Mutex<(connection: ObjectIdentifier?, runs: Set<String>)>((nil, []))
   private static let mostKnown = 10_000
   /// How often a worker asked to lead.
@@ -31,7 +31,7 @@ package final class PostgresDatabase: SharedDatabase {
 
   package func clock() async throws(DatabaseError) -> Timestamp {
     try await reading.ask { connection throws(PostgresError) in
-      // Of a table, so that a state which is gone is found as well as a server which is.
+      // From a table, so that a missing state is noticed as well as an unreachable server.
       guard let row = try await connection.run("select clock_timestamp(), (select count(*) from leader)").first else {
         throw PostgresError(.protocolError, "the server says no time")
       }
@@ -49,7 +49,7 @@ package final class PostgresDatabase: SharedDatabase {
     reading = PostgresSource(timeline)
   }
 
-  /// Passes on what is heard from now on that concerns this program, also on connections that are made later.
+  /// Listens on this connection and its successors, and passes on hints that concern this program.
   private func hear() async {
     await reading.listen(to: "errand") { [weak self] payload in
       guard let self else { return }
@@ -62,7 +62,7 @@ package final class PostgresDatabase: SharedDatabase {
 
   /// Connects to the state.
   ///
-  /// - Parameter hosts: The servers of which one takes writes.
+  /// - Parameter hosts: The servers; one of them takes writes.
   package static func open(_ hosts: [PostgresSettings]) async throws(DatabaseError) -> PostgresDatabase {
     let database = PostgresDatabase(PostgresTimeline(hosts))
     do throws(DatabaseError) {
@@ -82,7 +82,7 @@ package final class PostgresDatabase: SharedDatabase {
   /// Makes connections with other settings from now on, as with another password.
   package func use(_ hosts: [PostgresSettings]) { servers.hosts = hosts }
 
-  /// Watches whether another server has taken over, of which the connections that there are don't tell.
+  /// Checks whether another server has taken over, because open connections don't show it.
   private func watch(_ count: Int) {
     // Cancelled by `close`.
     let tasks = (0..<count).map { index in Task { [servers] in await servers.watch(index, SystemTime()) } }
@@ -146,7 +146,7 @@ package final class PostgresDatabase: SharedDatabase {
           "select run, number, epoch, sum, events from entry where run = $1 and number > $2 order by number",
           .uuid(run), .int64(number)),
       ]
-      // What is written after them is acknowledged only when they are, too.
+      // The insert is acknowledged only once the entries before it are, too.
       if isSure { statements.append(PostgresStatement("insert into receipt (id) values (gen_random_uuid()::text)")) }
       let found = try await connection.run(statements)
       guard found.count >= 2, !found[0].isEmpty else { return nil }
@@ -222,7 +222,7 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
-  package func reap(lease: TimeSpan) async throws(DatabaseError) -> [String] {
+  package func removeExpired(lease: TimeSpan) async throws(DatabaseError) -> [String] {
     try await reading.ask { connection throws(PostgresError) in
       _ = try await connection.run(SQL.shortened, .int64(lease.nanoseconds / 1000))
       let results = try await connection.run([
@@ -243,7 +243,7 @@ package final class PostgresDatabase: SharedDatabase {
   package func leave(_ worker: WorkerIdentity) async throws(DatabaseError) {
     try await reading.ask { connection throws(PostgresError) in
       _ = try await connection.run([
-        // First, because it waits for what is being claimed.
+        // First, because it waits for claims that are under way.
         PostgresStatement("delete from worker where id = $1", .int64(worker.id)),
         PostgresStatement("update run set owner = null, has_news = true where owner = $1", .int64(worker.id)),
         PostgresStatement("select pg_notify('errand', 'due')"),
@@ -255,7 +255,7 @@ package final class PostgresDatabase: SharedDatabase {
     _ worker: WorkerIdentity, _ terms: WorkerTerms, most: Int, at instant: Timestamp
   ) async throws(DatabaseError) -> [ClaimedRun] {
     try await transacting.transact { transaction throws(PostgresError) in
-      // Only a worker with a lease may take runs up; the lock keeps others from ending the lease meanwhile.
+      // Only a worker with a lease may claim runs; the lock keeps other programs from ending the lease meanwhile.
       let found = try await transaction.run([
         SQL.lease(of: worker),
         PostgresStatement(
@@ -319,11 +319,11 @@ package final class PostgresDatabase: SharedDatabase {
       let found = try await transaction.run(SQL.locked, .uuid(run))
       guard let row = found.first else { return .over }
       if let owner = try row.isNull(0) ? nil : row.int64(0) { return .held(by: try row.text(1), id: owner) }
-      let lacking = try row.texts(2).filter { !terms.offers.contains($0) }
+      let missing = try row.texts(2).filter { !terms.offers.contains($0) }
       let home = try row.isNull(3) ? nil : row.text(3)
       let isElsewhere = home != nil && home != terms.home
-      if !anyway, !lacking.isEmpty || isElsewhere {
-        return .lacking(lacking + (isElsewhere ? [RunNeed.home(home ?? "")] : []))
+      if !anyway, !missing.isEmpty || isElsewhere {
+        return .missing(missing + (isElsewhere ? [RunNeed.home(home ?? "")] : []))
       }
       let log = try await transaction.run(SQL.log, .uuid(run))
       if let damage = try SQL.logs(log).first?.damage { throw PostgresError(.protocolError, damage) }
@@ -463,7 +463,7 @@ package final class PostgresDatabase: SharedDatabase {
     try await claims("select id, epoch from run where owner = $1", worker)
   }
 
-  /// What a statement says of runs that a worker holds, and by which claims.
+  /// The runs of a worker that a statement returns, with the epochs of their claims.
   private func claims(_ statement: String, _ worker: WorkerIdentity) async throws(DatabaseError) -> [String: Int] {
     try await reading.ask { connection throws(PostgresError) in
       var claims: [String: Int] = [:]
@@ -493,12 +493,12 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
-  // MARK: Who decides on the schedules
+  // MARK: The leader of the schedules
 
   package func lead(
     _ worker: WorkerIdentity, lease: TimeSpan, clock: Timestamp, isWilling: Bool
   ) async throws(DatabaseError) -> Int? {
-    // What people are told of a clock may be as old as a lease.
+    // The clock's offset, which people see, may be as old as a lease.
     let isNoting = leads.withLock { leads in
       if leads.worker != worker.id { leads = (worker.id, 0) }
       leads.count += 1
@@ -612,7 +612,7 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
-  // MARK: What is open
+  // MARK: Open state
 
   package func read(_ needs: StateNeeds) async throws(DatabaseError) -> DatabaseRows {
     try await reading.ask { connection throws(PostgresError) in
@@ -666,7 +666,7 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
-  // MARK: What is over
+  // MARK: History
 
   package func finishedRuns(_ query: HistoryQuery) async throws(DatabaseError) -> [RunSummary] {
     guard let conditions = SQL.conditions(query) else { return [] }
@@ -710,7 +710,7 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
-  /// Removes those of some blobs that nothing names.
+  /// Removes blobs that no record refers to.
   private static func removeBlobs(_ names: [String], _ connection: PostgresConnection) async throws(PostgresError) {
     if names.isEmpty { return }
     let digests = names.compactMap { [UInt8](hexadecimal: $0) }
@@ -769,7 +769,7 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
-  // MARK: What programs print
+  // MARK: Program output
 
   package func addLines(_ lines: [String], ofRun id: String) async throws(DatabaseError) {
     try await reading.ask { connection throws(PostgresError) in
@@ -787,7 +787,7 @@ package final class PostgresDatabase: SharedDatabase {
     return try await reading.ask { connection throws(PostgresError) in
       let count = try await connection.run("select count(*) from line where run = $1", .uuid(id)).first?.int64(0) ?? 0
       let start = PrintedPiece.start(at: position, of: count)
-      // Of each line it is known how much came before it, so that no more than a piece is sent.
+      // The size of all lines before is computed for each line, so that no more than one piece is sent.
       let found = try await connection.run(
         """
         select text from (select text, number, sum(octet_length(text)) over (order by number) - octet_length(text) as before
@@ -815,7 +815,7 @@ package final class PostgresDatabase: SharedDatabase {
   package func tidy(_ retention: Retention) async throws(DatabaseError) {
     try await reading.ask { connection throws(PostgresError) in
       _ = try await connection.run("select make_partitions()::text")
-      // What a worker holds is freed with it; this is for owners that came here in another way.
+      // Removing a worker frees its runs; this frees runs of owners that disappeared in another way.
       _ = try await connection.run(SQL.freed)
       for statement in SQL.expired { _ = try await connection.run(statement) }
       for statement in SQL.forgotten(retention, most: PostgresDatabase.mostRemoved) {

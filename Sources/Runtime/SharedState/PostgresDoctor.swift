@@ -1,8 +1,8 @@
-/// What `errand doctor` finds out about a state in PostgreSQL, without changing anything.
+/// The part of `errand doctor` that examines a state in PostgreSQL, without changing anything.
 ///
-/// Each server is asked by itself: which of them takes writes, on which timeline, and whether its settings keep what it
-/// acknowledges. The state itself is examined on the server that takes writes: whether this program can use its tables,
-/// whether each open run's log is what was written, and whether some program can carry on what is due.
+/// Each server is asked separately: whether it takes writes, its timeline, and whether its settings keep acknowledged
+/// writes. The state itself is examined on the server that takes writes: whether this program can use its tables,
+/// whether each open run's log is undamaged, and whether some worker can claim each due run.
 package import Basics
 package import PostgresClient
 package import RunState
@@ -39,7 +39,7 @@ extension PostgresDatabase {
   ///
   /// - Parameter secrets: The secrets that nothing in the state may hold.
   package static func examine(
-    _ hosts: [PostgresSettings], secrets: SecretBook = SecretBook(), time: any TimeSource = SystemTime()
+    _ hosts: [PostgresSettings], secrets: SecretRegistry = SecretRegistry(), time: any TimeSource = SystemTime()
   ) async -> PostgresExamination {
     typealias Looked = (index: Int, result: Result<(PostgresExamination.Server, PostgresConnection), PostgresError>)
     var found: [Looked] = []
@@ -151,7 +151,7 @@ extension PostgresDatabase {
     try await examineClocks(connection, &result)
     try await examineLogs(connection, &result)
     try await examineTexts(connection, secrets, &result)
-    try await examineParked(connection, &result)
+    try await examineUnclaimable(connection, &result)
     try await examineBlobs(connection, &result)
   }
 
@@ -220,7 +220,7 @@ extension PostgresDatabase {
     }
   }
 
-  /// What is wrong with the logs of runs; nil if nothing is.
+  /// Describes the first damage in the logs of runs; nil if there is none.
   private static func damage(
     in ids: [String], _ connection: PostgresConnection
   ) async throws(PostgresError) -> String? {
@@ -234,18 +234,18 @@ extension PostgresDatabase {
 
   /// Texts that the state keeps.
   private struct Place {
-    /// What each is, before its name: `the slot`.
+    /// The words before a record's name, such as `the slot`.
     var what: String
-    /// Gives from a key (`$1`) on so many (`$2`): their keys, names and texts, and what else is read.
+    /// Selects a number of rows (`$2`) after a key (`$1`): their keys, names and texts, and further columns for `read`.
     var query: String
-    /// The key before all others.
+    /// A key before all others.
     var start = ""
-    /// Reads one as a record, if it is one by itself; gives what is wrong with it.
+    /// Decodes a row, if it is a record by itself; returns the error.
     var read: (PostgresRow) throws(PostgresError) -> RecordError? = { (_) throws(PostgresError) in nil }
   }
 
-  /// Reads the records of finished runs, of slots, and of what else is kept, and finds secrets that these and logs hold
-  /// in plain, because the program didn't know them that kept them.
+  /// Decodes the records of finished runs, slots and items, and searches these and the logs for secrets in plain text,
+  /// which a program stored that didn't know them.
   private static func examineTexts(
     _ connection: PostgresConnection, _ secrets: SecretFinder, _ result: inout StateExamination
   ) async throws(PostgresError) {
@@ -318,7 +318,7 @@ extension PostgresDatabase {
     return nil
   }
 
-  /// What is only searched: logs, whose sums are looked at besides, and what programs print.
+  /// Texts that are only searched for secrets: logs, whose sums are checked elsewhere, and the output of programs.
   private static var logs: [Place] {
     func numbered(_ table: String, _ text: String, _ what: String) -> Place {
       Place(
@@ -373,24 +373,24 @@ extension PostgresDatabase {
     }
   }
 
-  /// Finds what has been due for a while and what no program that works now can carry on.
-  private static func examineParked(
+  /// Finds runs that have been due for a while without a worker that can claim them.
+  private static func examineUnclaimable(
     _ connection: PostgresConnection, _ result: inout StateExamination
   ) async throws(PostgresError) {
-    let parked = try await connection.run(
+    let unclaimable = try await connection.run(
       """
       select count(*), min(id::text) from run r where owner is null and due_at < clock_timestamp() - interval '1 minute'
         and not exists (select from worker w where lease_until > clock_timestamp() and not w.is_draining
           and r.queue = any(w.queues) and r.needs <@ w.offers and (r.home is null or r.home = w.home))
       """
     ).first
-    guard let parked, try parked.int64(0) > 0 else { return }
-    let count = try parked.int64(0)
+    guard let unclaimable, try unclaimable.int64(0) > 0 else { return }
+    let count = try unclaimable.int64(0)
     result.findings.append(
       .init(
         .warning,
         "no program that works now can carry on \(count == 1 ? "a run that is" : "\(count) runs that are") due: it takes "
-          + "from another queue, or lacks what the run needs; see: errand why \(try parked.text(1))"))
+          + "from another queue, or lacks what the run needs; see: errand why \(try unclaimable.text(1))"))
   }
 }
 
@@ -399,7 +399,7 @@ extension PostgresDatabase {
 extension PostgresExamination {
   private typealias Finding = StateExamination.Finding
 
-  /// What is wrong with servers.
+  /// The findings about servers.
   static func findings(on servers: [Server]) -> [StateExamination.Finding] {
     var findings: [Finding] = []
     let writing = servers.filter { !$0.isStandby }
@@ -473,7 +473,7 @@ extension PostgresExamination.Server {
     return []
   }
 
-  /// The settings by which values get into the server's log.
+  /// The settings that make the server log values.
   private var loggedValues: String? {
     var causes: [String] = []
     if settings["log_parameter_max_length"] ?? "-1" != "0" {

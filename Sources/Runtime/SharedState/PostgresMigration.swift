@@ -10,12 +10,12 @@ package import RunState
 package struct PostgresSchemaVersion: Sendable, Equatable {
   /// 0 where there is no state yet.
   package var steps: Int
-  /// How many of them a program has to know.
+  /// The number of steps that a program has to know.
   package var needed: Int
-  /// Where the state went on, if it did.
+  /// Where the state was moved to, if it was.
   package var moved: MovedState?
 
-  /// What a database is like when this program has made its steps.
+  /// The version of a database on which this program has made all its steps.
   package static let current = PostgresSchemaVersion(steps: PostgresSchema.steps.count, needed: PostgresSchema.needed)
 
   /// Why a program can't use the database that knows so many steps; nil if it can.
@@ -45,17 +45,17 @@ package struct PostgresSchemaVersion: Sendable, Equatable {
 }
 
 extension PostgresDatabase {
-  /// What `migrate` did.
+  /// The versions before and after a migration.
   package struct Migration: Sendable, Equatable {
     package var before: PostgresSchemaVersion
     package var after: PostgresSchemaVersion
   }
 
-  /// Makes the tables, or brings those of an earlier version up to date.
+  /// Makes the tables, or migrates tables of an earlier version.
   ///
   /// - Parameters:
-  ///   - makesNew: Whether tables are made where there are none, in place of being brought up to date.
-  ///   - worker: A role that may read and write from now on what is in the tables, but not change them.
+  ///   - makesNew: Whether to make the tables in an empty database.
+  ///   - worker: A role to be allowed to read and write rows, but not to change tables.
   @discardableResult package static func migrate(
     _ hosts: [PostgresSettings], makesNew: Bool = true, granting worker: String? = nil
   ) async throws(DatabaseError) -> Migration {

@@ -1,11 +1,12 @@
 /// The tables of the state in PostgreSQL, in the schema `errand`.
 ///
-/// They change in numbered steps under a lock. A step only adds what versions before it don't mind; what is needed no
-/// longer is removed by a step of a later version.
+/// They change in numbered steps under a lock. A step may only add things that earlier versions tolerate. Things that
+/// are no longer needed are removed by a step of a later version.
 ///
-/// A text of JSON is `text` and not `jsonb`, because its bytes count. What a run is waiting for, and what is found
-/// otherwise than by a key, has columns. Instants that never come are the last one of the year 9999. Logs are kept by the
-/// week of their run's id, finished runs and slots by the month, so that what is old is dropped with its table.
+/// JSON is stored as `text` and not as `jsonb`, because its exact bytes matter. The events that a run waits for, and
+/// other things that are searched for, have columns. Instants that never come are the last one of the year 9999. Logs
+/// are partitioned by the week of the run's id, finished runs and slots by the month, so that old data is dropped with
+/// its table.
 enum PostgresSchema {
   /// The steps, each as its statements.
   static let steps: [[String]] = [first]
@@ -15,7 +16,7 @@ enum PostgresSchema {
 
   private static let first = [
     "create table meta (key text primary key, value text not null)",
-    // Whatever looks like the name of a blob in a text that has one counts, so that none is removed that is needed.
+    // Each text that looks like the name of a blob counts as one, so that no blob in use is removed.
     """
     create function blob_names(text text) returns text[] language sql immutable parallel safe as $$
       select case when strpos(text, '"$blob"') > 0
@@ -118,8 +119,9 @@ enum PostgresSchema {
     partitions,
   ]
 
-  /// Makes the tables of the months and weeks around now that are missing, and drops those of weeks whose runs are all
-  /// over; one that can't be made is left to the table of the others, and one that is in use to the next time.
+  /// Makes missing tables for the months and weeks around now, and drops tables of weeks whose runs are all over.
+  ///
+  /// If a table can't be made, its rows go to the default table; if one is in use, it is dropped the next time.
   private static let partitions = """
     create function make_partitions() returns void language plpgsql security definer set search_path = errand as $$
     declare

@@ -2,10 +2,10 @@ import Basics
 import PostgresClient
 import Synchronization
 
-/// The servers of a state, and the highest timeline of which one of them was seen.
+/// The servers of a state, and the highest timeline that one of them was seen on.
 ///
-/// A server that was promoted begins a new timeline. One of a lower timeline is a primary that was replaced, and does not
-/// know it yet: what it acknowledges is lost.
+/// A promoted server begins a new timeline. A server on a lower timeline is a primary that was replaced and doesn't
+/// know it yet: writes that it acknowledges are lost.
 final class PostgresTimeline: Sendable {
   private let settings: Mutex<[PostgresSettings]>
   private let highest = Mutex(0)
@@ -23,7 +23,7 @@ final class PostgresTimeline: Sendable {
 
   /// Asks one of the servers again and again whether it has taken over, by a connection of its own, until it is cancelled.
   ///
-  /// That is known long before another program may take up what is held here (`SharedWorker.lease`).
+  /// It notices long before another program may claim runs that are held here (`SharedWorker.lease`).
   func watch(_ index: Int, _ time: any TimeSource) async {
     var kept: PostgresConnection?
     while (try? await time.sleep(for: PostgresTimeline.untilLooked)) != nil {
@@ -61,7 +61,7 @@ final class PostgresTimeline: Sendable {
     if hosts.isEmpty { throw PostgresError(.unreachable, "the state's URL names no server") }
     let (answers, giving) = AsyncStream.makeStream(of: Answer?.self)
     for host in hosts {
-      // Ends with the answer, which nobody may await any more.
+      // Ends with the answer, even if the caller no longer waits for it.
       Task {
         do throws(PostgresError) {
           let found = try await PostgresTimeline.look(at: host)
@@ -175,7 +175,7 @@ actor PostgresSource {
     }
   }
 
-  /// Has a listener hear what others say on a channel, on this connection and on those that follow it.
+  /// Sets a function to call with notifications on a channel, from this connection and its successors.
   func listen(to name: String, _ hear: @escaping @Sendable (String) -> Void) async {
     channel = (name, hear)
     if case .success(let found) = await opening?.value { try? await begin(found.connection) }

@@ -2,7 +2,7 @@ import Basics
 import PostgresClient
 import RunState
 
-/// The statements that PostgreSQL is asked with, and what their answers mean.
+/// The statements for PostgreSQL, and functions that decode their results.
 enum SQL {
   /// Locks due runs that no worker holds, and reads their logs.
   static let due = """
@@ -11,7 +11,7 @@ enum SQL {
     \(logs(where: "r.id in (select id from due)"))
     """
 
-  /// Locks an open run, and says who holds it and what it needs.
+  /// Locks an open run, and returns its holder and its needs.
   static let locked = """
     select r.owner, coalesce(w.name, ''), r.needs, r.home from run r left join worker w on w.id = r.owner
     where r.id = $1 for update of r
@@ -25,13 +25,13 @@ enum SQL {
     where owner is not null and not exists (select 1 from worker where id = owner)
     """
 
-  /// Has runs wait for a person whose logs can't be read.
+  /// Pauses runs whose logs can't be read, for a person to look at.
   static let park = """
     update run set status = 'paused', needs_person = true, has_news = false, wake_at = '9999-12-31T23:59:59Z'
     where id = any($1)
     """
 
-  /// Whether some worker takes a run up.
+  /// Whether some worker can claim a run.
   private static let hasTaker =
     """
     exists (select 1 from worker w where o.needs <@ w.offers and o.queue = any(w.queues) and not w.is_draining
@@ -51,7 +51,8 @@ enum SQL {
       and (not $2 or o.owner is null and o.due_at <= clock_timestamp() and not \(hasTaker))
     """
 
-  /// What is open by its status, and the ends; a run that changes its place in lists changes one of them.
+  /// The counts of open runs by status, and the last end of a run; any change of a run's place in lists changes one of
+  /// them.
   static let pulse = """
     select coalesce((select string_agg(status || ' ' || count || ' ' || last, ',' order by status) from (
         select status, count(*) as count, max(id::text) as last from run group by status) as open), '')
@@ -99,7 +100,8 @@ enum SQL {
       (select count(*) from run where owner = $1)
     """
 
-  /// Has no lease end later than one that begins now: the database's clock was put back, or another server's is behind.
+  /// Shortens leases that end later than a new one would: the database's clock was set back, or another server's is
+  /// behind.
   static let shortened = """
     update worker set lease_until = clock_timestamp() + $1 * interval '1 microsecond'
     where lease_until > clock_timestamp() + 2 * $1 * interval '1 microsecond'
@@ -219,7 +221,7 @@ enum SQL {
     return statements
   }
 
-  /// What was asked for in `rows(of:)`, always the same statements.
+  /// The statements to read the needs, always in the same order; `rows(of:)` decodes their results.
   static func reads(_ needs: StateNeeds) -> [PostgresStatement] {
     let items = Array(needs.items)
     return [
@@ -365,9 +367,11 @@ enum SQL {
     return statements
   }
 
-  // MARK: Who decides on the schedules
+  // MARK: The leader of the schedules
 
-  /// Notes a worker's clock; apart from what locks the leader's row, because transactions lock the two the other way.
+  /// Notes a worker's clock.
+  ///
+  /// It is separate from `lead`, because transactions lock the two rows in the other order.
   static let noteClock = """
     update worker set clock_offset = (extract(epoch from $2::timestamptz - clock_timestamp()) * 1000000)::int8
     where id = $1
@@ -385,9 +389,9 @@ enum SQL {
 
   static let beginVersion = "update leader set version = version + 1 where version = $1 returning version"
 
-  // MARK: What is no longer needed
+  // MARK: Removal of old rows
 
-  /// Removes what is known only for a while: of a transaction whether it was done, for as long as it may be tried again.
+  /// Removes rows that are kept for a while only: receipts for as long as their transactions may be repeated.
   static let expired = [
     "delete from receipt where at < clock_timestamp() - interval '1 day'",
     "delete from item where kind = 'delivery' and at < clock_timestamp()",
@@ -470,9 +474,9 @@ enum SQL {
   static let silenced =
     "delete from line where run = any($1) and not exists (select 1 from run where id = line.run)"
 
-  /// Removes those of some blobs that nothing names, and says how many; of the others it notes when they were looked at.
+  /// Removes blobs that no record refers to, and returns their number; marks when the others were checked.
   ///
-  /// A program that puts a blob names it within moments, and one that puts it again makes it new.
+  /// A program refers to a blob within moments of storing it, and storing it again makes it new.
   private static func collect(_ which: String) -> String {
     """
     with old as (
@@ -504,7 +508,7 @@ enum SQL {
     from worker w order by w.name, w.id
     """
 
-  /// Has a worker drain or not, also after it has lost its lease, which ends its row.
+  /// Makes a worker drain or not, even when its lease is lost and its row removed.
   static let setDraining = """
     with changed as (update worker set is_draining = $2 where id = $1 returning 'draining ' || name || ' ' || home as key),
       kept as (insert into meta select key, '' from changed where $2 on conflict do nothing),
@@ -535,7 +539,7 @@ enum SQL {
     return first.isUUID && last.isUUID ? (first, last) : nil
   }
 
-  /// The columns hold microseconds, so that an instant before which something is to be may be that of the row.
+  /// Columns hold microseconds, so an upper bound may equal the instant in the row.
   static let matches = """
     ($1::text is null or r.recipe = $1) and (cardinality($2::text[]) = 0 or r.recipe = any($2))
     and ($3::text is null or r.group_name = $3) and (cardinality($4::text[]) = 0 or r.status = any($4))
@@ -559,7 +563,8 @@ enum SQL {
     ]
   }
 
-  /// A suffix in which nothing is a pattern; nothing in it if none is asked for.
+  /// A suffix without pattern characters; the inner nil means that none was requested, the outer that nothing can
+  /// match.
   private static func suffix(_ suffix: String?) -> String?? {
     guard let suffix else { return .some(nil) }
     let isPlain = suffix.utf8.allSatisfy { byte in
@@ -634,7 +639,7 @@ enum SQL {
 extension OpenRunRow {
   /// The names of events as a list of JSON.
   var waitsForText: String { (try? waitsFor.storedText) ?? "[]" }
-  /// What it needs as a list of JSON.
+  /// The needs as a JSON list.
   var needsText: String { (try? needs.storedText) ?? "[]" }
 }
 

@@ -1,23 +1,23 @@
-/// What a store of several machines asks of its database.
+/// The operations that a shared state needs from its database.
 ///
-/// The rows are those that the store needs and no more: the log of each run, a row by which an open run is found, an item
-/// for everything else that has a name, the settled slots, the finished runs, blobs, and what programs printed. What rows
-/// mean, and which change is allowed, only the store knows; the database keeps them, refuses a number of a log or a name
-/// that is taken, and does what one transaction holds together or not at all.
+/// The database stores the log of each run, a row to find each open run by, an item for each other named thing, decided
+/// slots, finished runs, blobs, and the output of programs. Only the store knows the meaning of the rows and which
+/// changes are allowed. The database stores them, rejects a log number or a name that is already in use, and applies
+/// each transaction completely or not at all.
 ///
-/// Two do it: PostgreSQL, and a simulated database for tests.
+/// There are two implementations: PostgreSQL, and a simulated database for tests.
 package import Basics
 package import RunState
 
-/// Why a database did not do what it was asked.
+/// Why a database request failed.
 package enum DatabaseError: Error, Sendable, Equatable {
-  /// Nothing of it happened, and it may be tried again.
+  /// Nothing was changed, and the request may be repeated.
   case unavailable(String)
-  /// It may have happened: the connection was lost, or no answer came in time.
+  /// The change may have been made: the connection was lost, or no answer came in time.
   case unknown(String)
-  /// A number of a log, a name or a lock that another transaction took; nothing of it happened.
+  /// Another transaction took the log number, the name or the lock; nothing was changed.
   case conflict(String)
-  /// It can't happen: a row can't be read, or the database isn't as it should be.
+  /// The request can't succeed: a row can't be read, or the database isn't set up as it should be.
   case unusable(String)
 }
 
@@ -30,7 +30,7 @@ extension StateError {
   }
 }
 
-/// What an open run is found by, as of the last entry of its log.
+/// The columns to find an open run by, as of the last entry of its log.
 package struct OpenRunRow: Sendable, Equatable {
   package var id: String
   package var recipe: String
@@ -45,9 +45,9 @@ package struct OpenRunRow: Sendable, Equatable {
   package var groupLimit: Int?
   package var retryOf: String?
   package var needsPerson: Bool
-  /// What a worker has to offer to carry it on.
+  /// The offers that a worker must have to claim the run.
   package var needs: [String]
-  /// The machine and folder that it stays at, because it works with files there.
+  /// The machine and folder where the run has to stay, because it works with files there.
   package var home: String?
   package var queue: String
 
@@ -59,11 +59,11 @@ package struct OpenRunRow: Sendable, Equatable {
     recipe = run.recipe
     status = run.status.rawValue
     createdAt = run.createdAt
-    // One that no program holds is taken up when it is due: at once, unless it waits.
+    // A run without a holder can be claimed when it is due: at once, unless it waits.
     switch run.status {
     case .waiting: wakeAt = run.wakeAt
     case .paused, .uncertain: wakeAt = nil
-    // One that waits for its group is told when there is a place.
+    // A run that is queued for its group gets news when there is a place.
     case .queued: wakeAt = run.reason == nil ? run.createdAt : nil
     default: wakeAt = run.createdAt
     }
@@ -78,7 +78,9 @@ package struct OpenRunRow: Sendable, Equatable {
     queue = run.origin.queue ?? OpenRunRow.standardQueue
   }
 
-  /// The row after events of the run, most of which change nothing in it: a run may have thousands of steps to look at.
+  /// The row after events of the run.
+  ///
+  /// Most events leave the row as it is, and a run may have thousands of steps to examine.
   func following(_ run: RunRecord, by events: [StateEvent]) -> OpenRunRow {
     let mayChange = events.contains { event in
       switch event {
@@ -92,7 +94,7 @@ package struct OpenRunRow: Sendable, Equatable {
   }
 }
 
-/// What one transaction writes.
+/// The changes of one transaction.
 package struct DatabaseChanges: Sendable {
   /// The next entries of logs.
   package var entries: [LogEntry] = []
@@ -102,9 +104,9 @@ package struct DatabaseChanges: Sendable {
   package var changed: [OpenRunRow] = []
   /// The worker that will hold the created runs, if one will.
   package var holder: Int?
-  /// The created runs that it leaves to others, because it couldn't take them up.
+  /// The created runs that `holder` doesn't hold, because it couldn't claim them.
   package var unheld: Set<String> = []
-  /// The runs that ended, with what is left of them.
+  /// The runs that ended, as they are stored in the history.
   package var ended: [FinishedRow] = []
   package var items: [StoredItem] = []
   package var removed: [ItemName] = []
@@ -118,7 +120,7 @@ package struct DatabaseChanges: Sendable {
   package var isSteering = false
   /// Whether the leader of the schedules is to look.
   package var concernsSchedules = false
-  /// What the transaction is known by, if its answer is lost.
+  /// Identifies the transaction if its answer is lost.
   package var receipt: String
 
   package init(receipt: String) { self.receipt = receipt }
@@ -139,25 +141,25 @@ package struct FinishedRow: Sendable, Equatable {
   }
 }
 
-/// What a program offers to those that share the state.
+/// The capabilities that a program offers to the other programs of a shared state.
 package struct WorkerTerms: Sendable, Equatable {
-  /// What people call it.
+  /// The worker's name, as people see it.
   package var name: String
   /// The machine that it runs on.
   package var host: String
   package var pid: Int
   /// The program and its version.
   package var program: String
-  /// What its runs may need: plugins, connections, secrets, formats.
+  /// The needs of runs that it can meet: plugins, connections, secrets, formats.
   package var offers: Set<String>
   package var queues: Set<String>
   /// The place where the files of its runs are: runs that have touched files elsewhere can't run here.
   package var home: String
-  /// Whether others have the same files, so that runs which work with them may go on there.
+  /// Whether other machines see the same files, so that runs that work with files may continue there.
   package var sharesFolder: Bool
   /// The most runs that it holds at once.
   package var capacity: Int
-  /// How long others wait for it before they take over what it holds.
+  /// How long other workers wait for this one before they take over its runs.
   package var lease: TimeSpan
 
   package init(
@@ -179,7 +181,7 @@ package struct WorkerTerms: Sendable, Equatable {
 }
 
 extension WorkerTerms {
-  /// Whether a run may be taken up.
+  /// Whether the worker may claim a run.
   package func take(_ row: OpenRunRow) -> Bool {
     queues.contains(row.queue) && offers.isSuperset(of: row.needs) && (row.home ?? home) == home
   }
@@ -192,17 +194,17 @@ package struct WorkerIdentity: Sendable, Hashable {
   package init(id: Int) { self.id = id }
 }
 
-/// What became of a lease that was to be renewed.
+/// The result of renewing a lease.
 package enum LeaseRenewal: Sendable, Equatable {
   /// - Parameters:
-  ///   - hasDead: Whether there are workers whose lease is over, to be reaped.
-  ///   - holding: How many runs the database has the worker hold.
+  ///   - hasDead: Whether there are workers whose lease has expired and that have to be removed.
+  ///   - holding: How many runs the worker holds according to the database.
   case renewed(isDraining: Bool, hasDead: Bool = false, holding: Int = 0)
-  /// It was over, and others may have the worker's runs.
+  /// The lease had expired, and other workers may hold the worker's runs.
   case over
 }
 
-/// A run that was taken up.
+/// A claimed run.
 package struct ClaimedRun: Sendable, Equatable {
   /// With the entry of the claim.
   package var log: LoggedRun
@@ -214,16 +216,16 @@ package struct ClaimedRun: Sendable, Equatable {
   }
 }
 
-/// What became of a claim of one run.
+/// The result of claiming one run.
 package enum RunClaim: Sendable {
   case claimed(ClaimedRun)
   /// A worker holds it.
   case held(by: String, id: Int)
-  /// It needs what was not offered.
-  case lacking([String])
+  /// The run needs these things, which the worker doesn't offer.
+  case missing([String])
   /// It isn't open.
   case over
-  /// The worker takes nothing more up.
+  /// The worker is draining and claims no more runs.
   case draining
 }
 
@@ -231,7 +233,7 @@ package enum RunClaim: Sendable {
 package struct LeaderRow: Sendable, Equatable {
   /// The worker that led last; nil if it gave the lead back.
   package var worker: Int?
-  /// What people call it, while it leads.
+  /// The leader's name, as people see it, while it leads.
   package var name: String?
   package var epoch: Int
   package var version: Int
@@ -243,13 +245,13 @@ package struct LeaderRow: Sendable, Equatable {
     self.version = version
   }
 
-  /// How long an event that runs wait for is left to them: to one that holds its run, and to one that is to take it up.
+  /// How long an event is reserved for runs that wait for it: for a run with a holder, and for a run yet to be claimed.
   package static let untilLooked = (held: TimeSpan.seconds(5), taken: TimeSpan.seconds(60))
   /// How far a leader's clock may be from the database's.
   package static let mostOffset = TimeSpan.seconds(2)
 }
 
-/// What the workers are told of the schedules.
+/// A message to the workers about the schedules.
 package enum ScheduleHint: Sendable {
   case changed
   /// The leader gave the lead back.
@@ -258,16 +260,16 @@ package enum ScheduleHint: Sendable {
 
 /// Rows that were read.
 package struct DatabaseRows: Sendable {
-  /// The open runs among those that were asked for.
+  /// The requested runs that are open.
   package var runs: [LoggedRun] = []
   package var items: [StoredItem] = []
-  /// The last slot of each ledger that was asked for.
+  /// The last slot of each requested ledger.
   package var slots: [SlotRecord] = []
   /// The holders of keys among the items that are open runs.
   package var open: Set<String> = []
-  /// Of the names of events that were asked for, those with an event that nobody has consumed.
+  /// The requested event names that have an unconsumed event.
   package var freeEvents: Set<String> = []
-  /// The instant by the clock that all programs share, if a connection was asked for.
+  /// The time of the clock that all programs share, if a connection was requested.
   package var now: Timestamp?
 
   package init() {}
@@ -311,128 +313,128 @@ package protocol SharedDatabase: Sendable {
   /// - Parameter isSure: Whether they have to be where those are that were acknowledged: one whose commit was cancelled
   ///   while it waited for a standby is seen before it is there.
   func entries(of run: String, after number: Int, isSure: Bool) async throws(DatabaseError) -> [LogEntry]?
-  /// Keeps what logs came to, so that readers need not begin at their beginning.
+  /// Stores the folded state of logs, so that readers needn't start at the first entry.
   func fold(_ logs: [(run: String, log: FoldedLog)]) async throws(DatabaseError)
-  /// Has `body` read, decide and commit; what it leaves without a commit never happened.
+  /// Runs `body`, which reads, decides and commits, in a transaction; without a commit nothing is changed.
   func transact<Outcome: Sendable>(
     _ body: @Sendable (any DatabaseTransaction) async throws(DatabaseError) -> Outcome
   ) async throws(DatabaseError) -> Outcome
 
   // MARK: Workers
 
-  /// How long ago a server took over from another, by when the first program has noted that; nil if none did.
+  /// How long ago a server took over from another, as the first program to notice recorded it; nil if none did.
   func sinceTakeover() async throws(DatabaseError) -> TimeSpan?
   /// Makes a worker known, whose lease begins now.
   ///
-  /// - Parameter isAgain: Whether it is one that has lost its lease, so that it is draining if it was asked to.
+  /// - Parameter isAgain: Whether the worker had a lease and lost it, so that an earlier request to drain still holds.
   func register(_ terms: WorkerTerms, lease: TimeSpan, isAgain: Bool) async throws(DatabaseError) -> WorkerIdentity
-  /// Changes what a worker offers and takes up; where it is stays as it is.
+  /// Changes a worker's offers and queues; its location doesn't change.
   func change(_ worker: WorkerIdentity, to terms: WorkerTerms) async throws(DatabaseError)
   func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> LeaseRenewal
-  /// Gives up everything that workers hold whose lease is over, and forgets them; gives their names.
+  /// Removes workers whose lease has expired, releases everything that they hold, and returns their names.
   ///
-  /// There is news for all of it, because the news that they took may not have been heeded.
+  /// Each released run gets news, because its last holder may not have handled news that it received.
   ///
-  /// - Parameter lease: How long a lease may last from now; one that lasts much longer was given before the clock was put
-  ///   back, and is made to end by then.
-  func reap(lease: TimeSpan) async throws(DatabaseError) -> [String]
-  /// Gives up everything that a worker holds, and forgets it; there is news for all of it.
+  /// - Parameter lease: The longest that a lease may last from now. One that lasts much longer was granted before the
+  ///   clock was set back, and is shortened to this.
+  func removeExpired(lease: TimeSpan) async throws(DatabaseError) -> [String]
+  /// Removes a worker and releases everything that it holds; each released run gets news.
   func leave(_ worker: WorkerIdentity) async throws(DatabaseError)
-  /// Takes up runs that nobody holds, are due and can run here, the one that is due longest first.
+  /// Claims due runs that no worker holds and that can run here, beginning with the run that is overdue longest.
   ///
-  /// - Parameter instant: The instant of the claims, by the worker's clock, by which the runs have to be due, too:
-  ///   otherwise it would give them up at once.
+  /// - Parameter instant: The time of the claims by the worker's clock. Runs have to be due by this clock as well,
+  ///   because the worker would otherwise release them at once.
   func claim(
     _ worker: WorkerIdentity, _ terms: WorkerTerms, most: Int, at instant: Timestamp
   ) async throws(DatabaseError) -> [ClaimedRun]
-  /// Takes up an open run that nobody holds and that can run here, due or not.
+  /// Claims an open run that no worker holds and that can run here, due or not.
   func claim(
     _ run: String, _ worker: WorkerIdentity, _ terms: WorkerTerms, anyway: Bool, at instant: Timestamp
   ) async throws(DatabaseError) -> RunClaim
-  /// Gives up a run, which is taken up again when it is due or there is news for it.
+  /// Releases a run, which can be claimed again when it is due or gets news.
   ///
-  /// - Parameter number: The last entry of its log that its holder knows.
-  /// - Returns: False if there is another entry, or news, so that it is still held.
+  /// - Parameter number: The last log entry that the holder knows.
+  /// - Returns: False if there is a later entry, or news; the worker then still holds the run.
   func release(_ run: String, at number: Int, of worker: WorkerIdentity) async throws(DatabaseError) -> Bool
-  /// Gives up runs in any case, unless they were claimed again; there is news for each of them, so that it is taken up at
-  /// once.
+  /// Releases runs in any case, unless they were claimed again; each gets news, so that it is claimed again at once.
   ///
-  /// - Parameter claims: The runs, and by which claims they were held (`ClaimedRun.epoch`).
+  /// - Parameter claims: The runs, with the epochs of their claims (`ClaimedRun.epoch`).
   func abandon(_ claims: [String: Int], of worker: WorkerIdentity) async throws(DatabaseError)
-  /// Gives a run its place in its group, if it has one already or the limit leaves one: those count that have a place, and
-  /// those created before it that wait for one and that some worker can run.
+  /// Gives a run a place in its group, if it has one already or the limit leaves one. The limit counts runs that have a
+  /// place, and older runs that wait for one and that some worker can run.
   func enter(_ run: String, in group: String, limit: Int) async throws(DatabaseError) -> Bool
-  /// Has it that there is news for the oldest runs that wait for a place in their group, as far as there are places.
+  /// Sends news to the oldest runs that are queued for their groups, as many as there are free places.
   func wakeQueued() async throws(DatabaseError)
-  /// Puts a call of a worker on a connection behind those that are there, unless it is; it goes with the worker.
+  /// Appends a worker's call to the queue of a connection, unless it is in it; the call is removed with the worker.
   ///
-  /// - Returns: How many came before it and are there.
+  /// - Returns: The number of calls ahead of it.
   func queue(_ call: String, on connection: String, of worker: WorkerIdentity) async throws(DatabaseError) -> Int
-  /// Takes calls away that are over.
+  /// Removes finished calls.
   func endCalls(_ calls: [String]) async throws(DatabaseError)
-  /// Where open runs are; only those that are due and that no worker holds or can take up, if that is asked.
+  /// Locates open runs. With `onlyParked`, only due runs that no worker holds or can claim.
   func places(of runs: [String], onlyParked: Bool) async throws(DatabaseError) -> [String: RunPlace]
-  /// What changes whenever a run begins, waits, stands or ends.
+  /// A text that changes whenever a run starts, waits, is parked or ends.
   func pulse() async throws(DatabaseError) -> String
-  /// Has it that there is news for a run.
+  /// Marks a run as having news.
   func tell(_ run: String) async throws(DatabaseError)
-  /// The runs of a worker for which there is news, which is taken away, and by which claims it holds them.
+  /// Removes the news of a worker's runs; returns the runs that had news, with the epochs of their claims.
   func takeNews(of worker: WorkerIdentity) async throws(DatabaseError) -> [String: Int]
-  /// How long it is until a run is due that nobody holds and that can run here; nil if none is.
+  /// The time until the next run is due that no worker holds and that can run here; nil if there is none.
   ///
-  /// - Parameter instant: The worker's time, by which it has to be due, too.
+  /// - Parameter instant: The worker's time; the run has to be due by it as well.
   func untilDue(_ terms: WorkerTerms, at instant: Timestamp) async throws(DatabaseError) -> TimeSpan?
-  /// Told whenever there may be something to take up, or news; a hint, which may be lost. Ends with `close`.
+  /// Signals that there may be a run to claim, or news. Hints may be lost. Ends with `close`.
   var hints: AsyncStream<Void> { get }
 
   // MARK: Looking at workers and steering them
 
   /// The workers, by their names.
   func workers() async throws(DatabaseError) -> [WorkerRecord]
-  /// Those of some runs, open or finished, of which there is no entry.
+  /// The given runs that have no entry, neither as open nor as finished runs.
   func gone(among runs: [String]) async throws(DatabaseError) -> Set<String>
-  /// The open runs that the database has a worker hold, and by which claims.
+  /// The open runs that a worker holds according to the database, with the epochs of their claims.
   func held(by worker: WorkerIdentity) async throws(DatabaseError) -> [String: Int]
-  /// Has the next claims of what workers hold say that these brought themselves down.
+  /// Marks the runs of crashed workers as suspects, so that their next claims say that the worker before crashed.
   func suspect(_ workers: [WorkerIdentity]) async throws(DatabaseError)
-  /// Has a worker take nothing more up, or take up again what is due; false if there is no such worker.
+  /// Makes a worker stop claiming runs, or start again; false if there is no such worker.
   func setDraining(_ isDraining: Bool, _ worker: WorkerIdentity) async throws(DatabaseError) -> Bool
 
-  // MARK: Who decides on the schedules
+  // MARK: The leader of the schedules
 
-  /// Has a worker lead, or lead on, unless another does, its lease is over, it is draining or its clock is off.
+  /// Makes a worker the leader, or extends its lead; not if another leads, or the worker's lease has expired, it is
+  /// draining or its clock is off.
   ///
   /// - Parameters:
-  ///   - clock: The worker's instant; how far it is from the database's is noted with the worker now and then.
-  ///   - isWilling: Whether it is to lead; otherwise only its clock is noted.
-  /// - Returns: Its epoch; nil if it doesn't lead.
+  ///   - clock: The worker's time; its difference from the database's is noted with the worker now and then.
+  ///   - isWilling: Whether the worker wants to lead; otherwise only its clock is noted.
+  /// - Returns: The leader's epoch; nil if the worker doesn't lead.
   func lead(
     _ worker: WorkerIdentity, lease: TimeSpan, clock: Timestamp, isWilling: Bool
   ) async throws(DatabaseError) -> Int?
-  /// Has a worker lead no longer, if it does.
+  /// Ends a worker's lead, if it leads.
   func resign(_ worker: WorkerIdentity) async throws(DatabaseError)
   func leader() async throws(DatabaseError) -> LeaderRow
-  /// Those of some runs that are open.
+  /// The given runs that are open.
   func openRuns(among runs: Set<String>) async throws(DatabaseError) -> Set<String>
-  /// The events that nobody has consumed, in the order in which they came, but for those that a run may be about to look
-  /// at: it waits for the name, and has news or the event has just come.
+  /// The unconsumed events in the order in which they came, without events that a run may be about to look at: it waits
+  /// for the name, and has news or the event has just come.
   func freeEvents() async throws(DatabaseError) -> [FreeEvent]
-  /// Told when another transaction than the leader's concerned the schedules, or nobody leads any more; a hint, which may
-  /// be lost. Ends with `close`.
+  /// Signals that a transaction other than the leader's concerned the schedules, or that there is no leader. Hints
+  /// may be lost. Ends with `close`.
   var scheduleHints: AsyncStream<ScheduleHint> { get }
 
   // MARK: Requests for the leader
 
-  /// Keeps a request, and forgets those that are an hour old.
+  /// Stores a request, and deletes requests that are an hour old.
   func ask(_ id: String, _ text: String) async throws(DatabaseError)
-  /// Takes the requests that nobody has taken, for a worker that leads; their texts, in the order in which they came.
+  /// Takes the pending requests for a worker that leads; returns their texts in the order in which they came.
   func takeRequests(by worker: WorkerIdentity) async throws(DatabaseError) -> [String]
   func answer(_ id: String, _ text: String) async throws(DatabaseError)
   func answer(to id: String) async throws(DatabaseError) -> String?
-  /// Forgets a request; true if somebody has taken it.
+  /// Deletes a request; true if a leader has taken it.
   func forgetRequest(_ id: String) async throws(DatabaseError) -> Bool
 
-  // MARK: What is open
+  // MARK: Open state
 
   /// Reads without locks.
   func read(_ needs: StateNeeds) async throws(DatabaseError) -> DatabaseRows
@@ -446,12 +448,12 @@ package protocol SharedDatabase: Sendable {
   /// How many items match.
   func itemCount(_ query: ItemQuery) async throws(DatabaseError) -> Int
 
-  // MARK: What is over
+  // MARK: History
 
   func finishedRuns(_ query: HistoryQuery) async throws(DatabaseError) -> [RunSummary]
   /// The JSON of a finished run.
   func finishedRun(_ id: String) async throws(DatabaseError) -> String?
-  /// Removes a finished run with its log and what its programs printed; false if there is none.
+  /// Removes a finished run with its log and the output of its programs; false if there is none.
   func removeFinishedRun(_ id: String) async throws(DatabaseError) -> Bool
   func slots(_ query: SlotQuery) async throws(DatabaseError) -> [SlotRecord]
 
@@ -460,7 +462,7 @@ package protocol SharedDatabase: Sendable {
   func putBlob(_ reference: BlobReference, _ bytes: [UInt8]) async throws(DatabaseError)
   func blob(_ reference: BlobReference) async throws(DatabaseError) -> [UInt8]?
 
-  // MARK: What programs print
+  // MARK: Program output
 
   func addLines(_ lines: [String], ofRun id: String) async throws(DatabaseError)
   /// Lines from a position on, or as many before the end as a negative one says; and whether there are more.

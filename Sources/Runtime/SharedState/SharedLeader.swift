@@ -2,11 +2,11 @@ import Basics
 import RunState
 import Synchronization
 
-/// Has a program lead the schedules whenever no other does.
+/// Makes a program the leader of the schedules whenever there is no other leader.
 ///
-/// The lead is a lease like a worker's, by the database's clock, and belongs to the worker: with its lease it is over. A
-/// leader that doesn't know yet that it was deposed harms nothing, because its decisions are refused (`ScheduleTerm`).
-/// One whose clock is off doesn't lead, because it would start runs too early or too late.
+/// The lead is a lease by the database's clock. It belongs to the worker and ends with the worker's lease. A leader
+/// that doesn't know yet that it was fenced does no harm, because its decisions are refused (`ScheduleTerm`). A program
+/// whose clock is off doesn't lead, because it would start runs too early or too late.
 actor SharedLeader {
   nonisolated let leading: AsyncStream<Bool>
   nonisolated let hints: AsyncStream<Void>

@@ -6,10 +6,10 @@ import Synchronization
 
 /// The state in a database, which other programs read and change at the same time.
 ///
-/// What this program holds of it are the runs that it carries on; everything else is asked for. Queries of what is open
-/// wait as long as the database is away; those that may fail say so.
+/// In memory this program has only the runs that it holds; it asks the database for everything else. Queries of open
+/// state wait while the database is away; queries that may fail report an error.
 package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing {
-  package let secrets = SecretBook()
+  package let secrets = SecretRegistry()
   package let database: any SharedDatabase
   private let held: HeldRuns
   private let writer: SharedWriter
@@ -22,7 +22,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
 
   /// In a struct, because a function that is the whole content of a `Mutex` is wrapped once more by each access.
   private let observer = Mutex<WaitObserver?>(nil)
-  /// What this program learns of the state; ends with `close`.
+  /// News of the state for this program; ends with `close`.
   package let news: AsyncStream<SharedNews>
   private let telling: AsyncStream<SharedNews>.Continuation
   private let worker: SharedWorker?
@@ -32,12 +32,12 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   private let leader: SharedLeader
 
   /// - Parameters:
-  ///   - terms: What the program offers, if it is one that holds runs once it has joined.
+  ///   - terms: The terms that the program offers, if it is to hold runs once it has joined.
   ///   - clock: The program's clock, if it is to be put right by the database's; `time` then tells the same.
-  ///   - chance: A number from 0 up to 1, which spreads when programs look for what is due.
+  ///   - chance: A number from 0 up to 1, which spreads the checks of several programs for due runs.
   ///   - holder: The worker that holds what this program creates, in tests without a lease.
-  ///   - patience: How long the database may be away before what is to be kept is refused.
-  ///   - newReceipt: Makes a text that no other transaction is known by.
+  ///   - patience: How long the database may be away before appends are refused.
+  ///   - newReceipt: Makes a text that identifies one transaction.
   package init(
     _ database: any SharedDatabase, terms: WorkerTerms? = nil, time: any TimeSource = SystemTime(),
     clock: CorrectedTime? = nil, holder: Int? = nil, patience: TimeSpan = .seconds(15),
@@ -83,7 +83,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     try await attempt { () async throws(DatabaseError) in try await worker.start(takingUp: takingUp) }
   }
 
-  /// Changes what this program offers and takes up, if it is one that holds runs.
+  /// Changes this program's terms, if it is one that holds runs.
   package func work(on terms: WorkerTerms) async { await worker?.work(on: terms) }
 
   /// Puts the program's clock right by the database's, if it has one that can be.
@@ -135,7 +135,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     }
   }
 
-  package func parked(among runs: [String]) async throws(StateError) -> [String: RunPlace] {
+  package func unclaimable(among runs: [String]) async throws(StateError) -> [String: RunPlace] {
     try await attempt { [database] () async throws(DatabaseError) in
       try await database.places(of: runs, onlyParked: true)
     }
@@ -177,9 +177,9 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   }
 
   package func passOn(_ run: String) async {
-    // What is given up with the next renewal of the lease is looked at anyway.
+    // A run that is released with the next renewal of the lease is checked anyway.
     if held.unreleased[run] != nil { return }
-    // Without it the run goes on when it is due.
+    // If this fails, the run resumes when it is due.
     try? await database.tell(run)
   }
 
@@ -237,7 +237,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   /// Nothing, because the database keeps its own files.
   package func compact() async throws(StateError) {}
 
-  // MARK: What is open
+  // MARK: Open state
 
   package func openRun(_ id: String) async -> RunRecord? {
     if let run = run(id) { return run }
@@ -322,7 +322,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     await ask(or: DatabaseRows()) { [database] () async throws(DatabaseError) in try await database.read(needs) }
   }
 
-  // MARK: Who decides on the schedules
+  // MARK: The leader of the schedules
 
   package var scheduling: (any ScheduleSharing)? { self }
   @discardableResult package func seekLead(isWilling: Bool) async -> Bool { await leader.start(isWilling: isWilling) }
@@ -415,7 +415,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     try await attempt { [database] () async throws(DatabaseError) in try await database.leader().name }
   }
 
-  // MARK: What is over
+  // MARK: History
 
   package func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
     if query.limit <= 0 { return [] }
@@ -460,7 +460,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     return bytes
   }
 
-  // MARK: What programs print
+  // MARK: Program output
 
   package func keepPrinted(
     _ lines: [PrintedLine], ofRun id: String, orElse fail: @escaping @Sendable (StateError) -> Void

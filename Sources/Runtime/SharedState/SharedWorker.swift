@@ -2,17 +2,18 @@ package import Basics
 import RunState
 import Synchronization
 
-/// Takes up runs that nobody holds, for as long as its lease lasts.
+/// Claims runs that have no holder, for as long as its lease lasts.
 ///
-/// The lease is that of the database's clock, and renewed long before its end. The program's own deadline counts from
-/// before each renewal was sent, so that it is never later than the database's: after it nothing of a run is sent any
-/// more, because others may have taken it over.
+/// The lease is kept by the database's clock, and renewed long before its end. The program's own deadline counts from
+/// the moment before each renewal was sent, so that it is never later than the database's. After the deadline nothing
+/// about a run is sent any more, because others may have taken it over.
 ///
-/// When another server has taken over, which may be behind, nothing is taken up for as long as a lease: each program looks
-/// first whether what it wrote is there, and has those runs wait for a person of which something is gone.
+/// When another database server takes over, it may be behind. So no runs are claimed for the length of a lease. In that
+/// time each program checks that its own writes are still there, and pauses each run that lost entries, for a person to
+/// look at.
 ///
-/// What is due is asked for when a hint comes, when the next run is due, and every few seconds in any case, because hints
-/// get lost.
+/// The worker asks for due runs when it gets a hint, when the next run is due, and every few seconds in any case,
+/// because hints get lost.
 package actor SharedWorker {
   private var terms: WorkerTerms
   /// Whether the database has yet to be told the terms.
@@ -26,20 +27,23 @@ package actor SharedWorker {
   private let tell: @Sendable (SharedNews) -> Void
   /// Reads what others wrote to a run that is held here; false if the database didn't say.
   private let refresh: @Sendable (String) async -> Bool
-  /// What the database had this worker hold at the last renewal, and it didn't; by which claims.
+  /// The runs that this worker held at the last renewal according to the database only, with the epochs of their
+  /// claims.
   private var strays: [String: Int] = [:]
-  /// How many claims are under way, of whose runs the database says already that they are held here.
+  /// The number of claims under way.
+  ///
+  /// According to the database their runs are held here already.
   private var claiming = 0
-  /// Looks whether what was written is there.
+  /// Checks that written entries are still there.
   private let verify: @Sendable () async throws(StateError) -> Void
-  /// The server on which that is known.
+  /// The timeline of the server that was last checked by `verify`.
   private var timeline = 0
-  /// Until when nothing is taken up, because another server took over.
+  /// No runs are claimed until then, because another server took over.
   private var cautiousUntil = TimeSpan.zero
   private var identity: WorkerIdentity?
   /// Why there is no lease, as it was told.
   private var barred: String?
-  /// Whether what is due is taken up.
+  /// Whether due runs are claimed.
   private var takesUp = false
   private var isWanted = true
   private var renewals = 0
@@ -49,13 +53,13 @@ package actor SharedWorker {
   /// How long a lease lasts, and when it is renewed.
   package static let lease = TimeSpan.seconds(15)
   private static let renewal = TimeSpan.seconds(3)
-  /// With which renewals it is looked for what should have been woken.
+  /// The number of renewals between checks for missed wake-ups and of the clock.
   private static let renewalsPerNet = 5
-  /// What the deadline is earlier, for what is under way then.
+  /// How much earlier than the lease's end the deadline is, for requests that are under way then.
   private static let margin = TimeSpan.seconds(1)
-  /// The longest that nothing is asked.
+  /// The longest time between two requests.
   private static let patience = TimeSpan.seconds(5)
-  /// How many runs are taken up at once.
+  /// The most runs that are claimed at once.
   private static let batch = 16
 
   init(
@@ -75,7 +79,7 @@ package actor SharedWorker {
     self.verify = verify
   }
 
-  /// Registers, until `stop`, and takes runs up from now on if it is to.
+  /// Registers, until `stop`; with `takingUp` it claims runs from now on.
   func start(takingUp: Bool) async throws(DatabaseError) {
     if tasks.isEmpty {
       try await register()
@@ -95,13 +99,13 @@ package actor SharedWorker {
     }
   }
 
-  /// Changes what it offers and takes up; what is held stays.
+  /// Changes the terms; held runs stay.
   func work(on terms: WorkerTerms) async {
     guard terms != self.terms else { return }
     self.terms = terms
     hasNewTerms = true
     if takesUp { held.take(on: terms) }
-    // What can't be told now is with the next renewal.
+    // If it fails now, it is repeated with the next renewal.
     try? await tellTerms()
     look()
   }
@@ -113,17 +117,17 @@ package actor SharedWorker {
     hasNewTerms = hasNewTerms && told != self.told
   }
 
-  /// What others may count on: one that takes nothing up takes it from no queue.
+  /// The terms for others to rely on: a worker that claims no runs serves no queue.
   private var told: WorkerTerms {
     var told = terms
     if !takesUp { told.queues = [] }
     return told
   }
 
-  /// Takes nothing more up.
+  /// Stops claiming runs.
   package func drain() { takesUp = false }
 
-  /// Gives up what is held, and the lease.
+  /// Releases all runs and the lease.
   func stop() async {
     takesUp = false
     isWanted = false
@@ -136,7 +140,7 @@ package actor SharedWorker {
     try? await database.leave(identity)
   }
 
-  /// Takes up one run, due or not.
+  /// Claims one run, due or not.
   func take(_ run: String, anyway: Bool) async throws(DatabaseError) -> RunHolder {
     if held[run] != nil { return .here }
     guard let identity else { throw .unavailable("the lease on runs is over; there will be another in a moment") }
@@ -148,7 +152,7 @@ package actor SharedWorker {
       return .here
     // A claim of this program's own may be under way.
     case .held(let name, let worker): return worker == identity.id && held[run] != nil ? .here : .elsewhere(name)
-    case .lacking(let needs): return .nobody(lacking: needs)
+    case .missing(let needs): return .nobody(missing: needs)
     case .over: return .over
     case .draining:
       let name = terms.name
@@ -179,7 +183,7 @@ package actor SharedWorker {
     let identity = try await database.register(told, lease: terms.lease, isAgain: timeline != 0)
     hasNewTerms = told != self.told
     if timeline == 0 {
-      // It knows nothing of what was lost; those that do have the time to say so.
+      // This program has no writes to check, but others need time to check theirs.
       if let ago = try await database.sinceTakeover(), ago < terms.lease {
         cautiousUntil = time.elapsed() + terms.lease - ago
       }
@@ -227,10 +231,11 @@ package actor SharedWorker {
         look()
       }
       await follow()
-      // What ran here under the lease before is told as lost.
+      // Runs of the lease that this worker had before are reported as lost instead.
       let dead =
-        hasDead ? try await database.reap(lease: terms.lease).filter { !$0.hasSameScalars(as: terms.name) } : []
-      if !dead.isEmpty { tell(.reaped(dead)) }
+        hasDead
+        ? try await database.removeExpired(lease: terms.lease).filter { !$0.hasSameScalars(as: terms.name) } : []
+      if !dead.isEmpty { tell(.expired(dead)) }
       renewals += 1
       if renewals % SharedWorker.renewalsPerNet == 0 { try? await readClock() }
       if takesUp, renewals % SharedWorker.renewalsPerNet == 0 { try await database.wakeQueued() }
@@ -251,7 +256,7 @@ package actor SharedWorker {
     strays = unknown
   }
 
-  /// What the database has this worker hold and it doesn't, as far as that can be known.
+  /// The runs that are held here according to the database only; none while a claim is under way.
   private func unknown(to identity: WorkerIdentity) async throws(DatabaseError) -> [String: Int] {
     let claims = try await database.held(by: identity)
     return claiming > 0 ? [:] : claims.filter { held[$0.key] == nil }
@@ -270,11 +275,11 @@ package actor SharedWorker {
     guard now != timeline else { return }
     if timeline > 0 {
       cautiousUntil = time.elapsed() + terms.lease
-      // Without an answer it is looked at with the next renewal.
+      // If this fails, the next renewal repeats it.
       do {
         try await verify()
         guard let identity else { return }
-        // What was given up is held again, if that is gone.
+        // If the new server lost a release, the run is held again.
         try await abandon(try await unknown(to: identity), of: identity)
       } catch {
         return
@@ -353,7 +358,7 @@ package actor SharedWorker {
     let unknown = told.filter { held[$0.key] == nil }
     // It may be for a run that is being claimed.
     held.mayHaveMissed = !unknown.isEmpty && claiming > 0
-    // News for a run that isn't held here is for the worker that takes it up.
+    // News for a run that isn't held here is for the worker that claims it.
     if !held.mayHaveMissed { try? await abandon(unknown, of: identity) }
     for id in known where held[id] != nil {
       if await !refresh(id) { held.mayHaveMissed = true }

@@ -2,26 +2,26 @@ import Basics
 import RunState
 import Synchronization
 
-/// Hands what a program appends to the database, in order.
+/// Appends events to the logs in the database, in order.
 ///
-/// Of each run at most one append is in flight, because of two the second could be accepted behind a claim that refused the
-/// first. What waits meanwhile becomes the run's next entry, and the entries of all runs that have one are one statement:
-/// the slower the database, the more each statement holds.
+/// Each run has at most one append in flight: otherwise a claim could make the database refuse the first of two appends
+/// and then accept the second. Requests that wait meanwhile become the run's next entry, and the entries of all runs
+/// are one statement. So the slower the database, the more each statement holds.
 ///
-/// Most appends change the record of one run that is held here, and need nothing else: they are folded into the record
-/// that is known here, and refused by its number if another program wrote to the run meanwhile. All others are
-/// transactions that read what they need first.
+/// Most appends change the record of one run that is held here, and need nothing else. They are folded into the record
+/// in memory, and the database refuses them by their entry number if another program wrote to the run meanwhile. All
+/// other appends are transactions that read before they write.
 ///
-/// An answer that is lost means nothing: the entry, or the receipt of the transaction, tells what became of it. So the same
-/// is tried again until it is known.
+/// A lost answer doesn't matter: the entry, or the receipt of the transaction, shows whether it was written. So the
+/// same write is repeated until its outcome is known.
 actor SharedWriter {
   private struct Request {
     enum Kind {
-      /// With what a scheduler knows, if it decided that.
+      /// With the scheduler's term, if a scheduler decided on the events.
       case append([StateEvent], ScheduleTerm?)
-      /// Giving a run up, if it rests.
+      /// Releases a run, if it is waiting or parked.
       case release
-      /// Giving a run up in any case.
+      /// Releases a run in any case.
       case abandonment
       /// Reading what others wrote to a run.
       case look
@@ -29,7 +29,7 @@ actor SharedWriter {
 
     let kind: Kind
     let runs: Set<String>
-    /// By which claim its one run has to be held; nil for any.
+    /// The epoch of the claim that has to hold the one run; nil for any.
     let claim: Int?
     let answer: CheckedContinuation<Result<Void, StateError>, Never>
 
@@ -43,26 +43,26 @@ actor SharedWriter {
   private let patience: TimeSpan
   private let newReceipt: @Sendable () -> String
   private let tell: @Sendable (SharedNews) -> Void
-  /// Whether only who holds a run carries it on.
+  /// Whether runs are worked on only by their holders.
   private let isWorker: Bool
   private var waiting: [Request] = []
   /// The runs with an append in flight.
   private var busy: Set<String> = []
-  /// The runs of which it isn't known what was kept last, because the database was away for too long.
+  /// The runs whose last entry is unknown, because the database was away for too long.
   private var doubtful: Set<String> = []
   private var isAppending = false
   private var transactions = 0
   private var isClosed = false
   private var whenIdle: [CheckedContinuation<Void, Never>] = []
 
-  /// How many transactions that read first are made at once.
+  /// The most concurrent transactions that read before they write.
   private static let mostTransactions = 2
-  /// How often it is looked whether more comes for a batch.
+  /// How often a batch waits for more requests.
   private static let mostRounds = 4
-  /// How many entries of a log are read one by one, by whoever takes the run up.
+  /// The most log entries that the next holder of a run has to read one by one.
   private static let mostUnfolded = 500
-  /// How often what another program outran is tried again.
-  private static let mostOutrun = 20
+  /// How often a write is repeated after a conflict with another program.
+  private static let mostConflicts = 20
   private static let pause = TimeSpan.seconds(1)
 
   init(
@@ -78,22 +78,22 @@ actor SharedWriter {
     self.tell = tell
   }
 
-  /// Records events, all or none; returns once they are kept.
+  /// Records events, all or none; returns once they are stored.
   ///
-  /// - Parameter term: Of what a scheduler decided: what it knows.
-  /// - Parameter claim: By which claim the run of the events has to be held.
+  /// - Parameter term: The scheduler's term, if a scheduler decided on the events.
+  /// - Parameter claim: The epoch of the claim that has to hold the events' run.
   func append(
     _ events: [StateEvent], in term: ScheduleTerm? = nil, claim: Int? = nil
   ) async -> Result<Void, StateError> {
     await ask(.append(events, term), of: Set(events.compactMap(\.changedRun)), claim: claim)
   }
 
-  /// Gives a run up if it rests, after what is being kept of it; false if it is still held.
+  /// Releases a run if it is waiting or parked, after pending appends; false if it is still held.
   func release(_ run: String) async -> Bool {
     if case .success = await ask(.release, of: [run]) { true } else { false }
   }
 
-  /// Gives a run up whatever its state.
+  /// Releases a run whatever its state.
   func abandon(_ run: String) async { _ = await ask(.abandonment, of: [run]) }
 
   /// Reads what others wrote to a run that is held here; false if the database didn't say.
@@ -118,7 +118,7 @@ actor SharedWriter {
     await withCheckedContinuation { whenIdle.append($0) }
   }
 
-  // MARK: What goes next
+  // MARK: The next request
 
   private func serve() {
     var blocked = busy
@@ -127,7 +127,7 @@ actor SharedWriter {
     for request in waiting {
       if blocked.isDisjoint(with: request.runs) {
         if isPlain(request) {
-          // Those of the same run may join it, and nothing else goes before it.
+          // Other requests for the same run may join it, and nothing overtakes it.
           hasPlain = true
         } else if transactions < SharedWriter.mostTransactions {
           transactions += 1
@@ -158,13 +158,14 @@ actor SharedWriter {
     whenIdle = []
   }
 
-  /// Writes what is plain and waits, together with what follows at once: of many runs whose appends were just kept, the
-  /// next ones come one after another.
+  /// Writes the waiting plain requests, together with others that follow at once.
+  ///
+  /// After a statement for many runs, their next requests come one after another.
   private func gather() async {
     var count = 0
     for _ in 0..<SharedWriter.mostRounds where waiting.count > count {
       count = waiting.count
-      // Ends at once, after what is ready to go.
+      // Ends at once, after tasks that are ready to run.
       await Task {}.value
     }
     var blocked = busy
@@ -211,7 +212,7 @@ actor SharedWriter {
     try await settleDoubts([id])
     guard let run = held[id], let worker = held.worker else { return }
     guard run.log.record.rests else { throw .isNeeded(id) }
-    // With news, so that whoever takes it up looks for what was missed here.
+    // With news, so that the next holder looks for news that was missed here.
     if held.mayHaveMissed { return await letGo(id) }
     do throws(DatabaseError) {
       if try await database.release(id, at: run.log.number, of: WorkerIdentity(id: worker)) {
@@ -229,7 +230,7 @@ actor SharedWriter {
     doubtful.remove(id)
     guard let run = held[id], let worker = held.worker else { return }
     held.leaveUnreleased(run)
-    // What is over goes by itself; and while the database is away, one after another would wait for it.
+    // An ended lease releases the run by itself; and while the database is away, each of many runs would wait for it.
     if isWorker, time.elapsed() >= held.deadline { return }
     let claims = [id: run.epoch]
     // Otherwise with the next renewal of the lease.
@@ -238,7 +239,7 @@ actor SharedWriter {
 
   // MARK: Entries
 
-  /// What becomes the next entry of a run.
+  /// The next entry of a run.
   private struct Draft {
     var run: HeldRuns.Run
     var requests: [Request]
@@ -276,17 +277,17 @@ actor SharedWriter {
         continue
       }
       guard let id = request.runs.first, let run = held[id] else {
-        // It was given up meanwhile, so that this is for a transaction.
+        // The run was released meanwhile, so the request needs a transaction.
         waiting.insert(request, at: 0)
         continue
       }
       if let claim = request.claim, run.epoch != claim {
-        finish([request], .failure(.deposed(id)))
+        finish([request], .failure(.fenced(id)))
         continue
       }
       drafts[id, default: Draft(run: run, requests: [])].requests.append(request)
     }
-    var outrun = 0
+    var conflicts = 0
     while !drafts.isEmpty {
       var next: [String: HeldRuns.Run] = [:]
       var entries: [LogEntry] = []
@@ -305,16 +306,16 @@ actor SharedWriter {
         }
       }
       if entries.isEmpty { break }
-      outrun += 1
-      if outrun > SharedWriter.mostOutrun {
-        for draft in drafts.values { settle(draft, .failure(.outrun)) }
+      conflicts += 1
+      if conflicts > SharedWriter.mostConflicts {
+        for draft in drafts.values { settle(draft, .failure(.conflict)) }
         break
       }
       let kept: Set<String>
       let lost = Atomic(false)
       do throws(StateError) {
-        // What could no longer be sent need not be kept as begun.
-        let answer = try await unlessOutrun(whileHeld: true) {
+        // After the lease nothing is sent to services any more, so no attempt needs to be recorded as begun.
+        let answer = try await unlessConflict(whileHeld: true) {
           [database, entries, rows] () async throws(DatabaseError) in
           do throws(DatabaseError) { return try await database.append(entries, changing: rows) } catch {
             if case .unknown = error { lost.store(true, ordering: .relaxed) }
@@ -345,7 +346,7 @@ actor SharedWriter {
     serve()
   }
 
-  /// Keeps what a log came to, if it has become long.
+  /// Stores the folded state of a log that has become long.
   private func foldIfLong(_ run: HeldRuns.Run) {
     guard run.log.number - run.foldedAt >= SharedWriter.mostUnfolded, let folded = try? run.log.folded else { return }
     var run = run
@@ -355,7 +356,7 @@ actor SharedWriter {
     Task { [database] in try? await database.fold([(run.log.record.id, folded)]) }
   }
 
-  /// Finds out why the number of an entry was taken: by itself, if its answer was lost, or by another program's.
+  /// Finds out which program used the number of an entry: this one, if its answer was lost, or another.
   ///
   /// - Parameter wasLost: Whether an answer was lost.
   private func resolve(
@@ -370,15 +371,15 @@ actor SharedWriter {
         throw .notHeld(entry.run)
       }
       let isOwn = found.first.map { $0.sum == entry.sum && $0.epoch == entry.epoch } == true
-      // What is kept is kept, even if another program has taken the run over after that.
+      // A stored entry counts, even if another program took the run over afterwards.
       if isOwn { settle(drafts.removeValue(forKey: entry.run), .success(())) }
       let run = try noting(found.dropFirst(isOwn ? 1 : 0), of: isOwn ? next : draft.run)
       drafts[entry.run]?.run = run
     } catch {
-      if error.kind != .deposed { doubtful.insert(entry.run) }
+      if error.kind != .fenced { doubtful.insert(entry.run) }
       guard var draft = drafts.removeValue(forKey: entry.run) else { return }
-      if error.kind == .deposed {
-        // What anybody may ask of a run is asked of whoever holds it now.
+      if error.kind == .fenced {
+        // Requests that any program may make are sent again, for the run's new holder.
         let others = draft.requests.filter { !$0.events.contains(where: \.isHolders) }
         draft.requests.removeAll { !$0.events.contains(where: \.isHolders) }
         waiting.insert(contentsOf: others, at: 0)
@@ -387,11 +388,11 @@ actor SharedWriter {
     }
   }
 
-  /// A run that is held here after what others wrote to it.
+  /// Adds entries of other programs to a run that is held here.
   private func noting(_ entries: ArraySlice<LogEntry>, of run: HeldRuns.Run) throws(StateError) -> HeldRuns.Run {
     var log = run.log
     for entry in entries {
-      if entry.epoch > run.epoch { throw depose(log.record.id, claim: run.epoch) }
+      if entry.epoch > run.epoch { throw fence(log.record.id, claim: run.epoch) }
       try log.add(entry)
     }
     let run = HeldRuns.Run(log, epoch: run.epoch, foldedAt: run.foldedAt)
@@ -400,12 +401,12 @@ actor SharedWriter {
   }
 
   /// Lets a run go that another program has taken over.
-  private func depose(_ run: String, claim: Int) -> StateError {
-    // It may have been taken up again meanwhile.
-    if held[run].map({ $0.epoch > claim }) == true { return .deposed(run) }
+  private func fence(_ run: String, claim: Int) -> StateError {
+    // This program may have claimed it again meanwhile.
+    if held[run].map({ $0.epoch > claim }) == true { return .fenced(run) }
     held.letGo(run, claim: claim)
-    tell(.deposed(run))
-    return .deposed(run)
+    tell(.fenced(run))
+    return .fenced(run)
   }
 
   private func settle(_ draft: Draft?, _ outcome: Result<Void, StateError>) {
@@ -434,14 +435,14 @@ actor SharedWriter {
     let created = Set(events.compactMap { if case .runCreated(let run) = $0 { run.run } else { nil } })
     held.create(created.count)
     defer { held.create(-created.count) }
-    for _ in 0..<SharedWriter.mostOutrun {
+    for _ in 0..<SharedWriter.mostConflicts {
       do throws(StateError) {
         try await settleDoubts(ids)
         if isWorker { try await checkHeld(events) }
         let runs = ids.compactMap { held[$0] }
-        if let claim, let other = runs.first(where: { $0.epoch != claim }) { throw .deposed(other.log.record.id) }
+        if let claim, let other = runs.first(where: { $0.epoch != claim }) { throw .fenced(other.log.record.id) }
         let worker = held.worker
-        let outcome = try await unlessOutrun { [database, held] () async throws(DatabaseError) -> Outcome in
+        let outcome = try await unlessConflict { [database, held] () async throws(DatabaseError) -> Outcome in
           try await database.transact { transaction throws(DatabaseError) in
             try await SharedWriter.make(events, in: term, holding: runs, worker, receipt, transaction) {
               held.holds(created: $0, besides: $1)
@@ -476,17 +477,17 @@ actor SharedWriter {
         throw error
       }
     }
-    throw .outrun
+    throw .conflict
   }
 
-  /// Refuses what carries a run on that another program holds, or may hold.
+  /// Refuses events that only a run's holder may record, if another program holds the run or may hold it.
   private func checkHeld(_ events: [StateEvent]) async throws(StateError) {
     var created: Set<String> = []
     for event in events {
       guard let id = event.changedRun else { continue }
       if case .runCreated = event { created.insert(id) }
       guard event.isHolders, !created.contains(id), held[id] == nil else { continue }
-      throw try await entries(of: id, after: .max) == nil ? .notHeld(id) : .deposed(id)
+      throw try await entries(of: id, after: .max) == nil ? .notHeld(id) : .fenced(id)
     }
   }
 
@@ -573,7 +574,7 @@ actor SharedWriter {
       }
     } catch { return .refused(error) }
     if let term {
-      guard try await transaction.begin(after: term.version) else { return .refused(.deposedScheduler) }
+      guard try await transaction.begin(after: term.version) else { return .refused(.fencedScheduler) }
       writes.concernsSchedules = changes.concernsSchedules && !term.isLeading
     } else {
       (writes.isSteering, writes.concernsSchedules) = (changes.isSteering, changes.concernsSchedules)
@@ -598,21 +599,22 @@ actor SharedWriter {
     _ = try noting(found, of: run)
   }
 
-  /// Has runs wait for a person of which something that was kept is gone, now that another server has taken over.
+  /// Pauses each run that lost stored entries when another server took over, for a person to look at.
   func verify() async throws(StateError) {
-    // What is being written of one that is held comes before or after that.
+    // An append that is under way to a held run is written before or after that.
     let marks = held.ids.compactMap { held[$0].map { HeldRuns.Mark($0.log) } } + held.former
     for id in held.ids { await look(at: id) }
     for mark in held.former where held[mark.run] == nil {
       do throws(StateError) { _ = try await entries(after: mark, epoch: 0) } catch {
-        if error.kind != .deposed { throw error }
+        if error.kind != .fenced { throw error }
       }
     }
     try await tellGone(marks)
   }
 
-  /// Tells of the runs of which nothing at all is left, because they were created when the server that took over was
-  /// behind already; of those that were created long ago the entries may have been removed.
+  /// Reports runs that have no entry left, because they were created when the new server was already behind.
+  ///
+  /// Runs that were created long ago are left out: their entries may have been removed.
   private func tellGone(_ marks: [HeldRuns.Mark]) async throws(StateError) {
     let now = time.now()
     let recent = marks.filter { mark in now.span(since: mark.createdAt).map { $0 < SharedWriter.longestBehind } ?? false
@@ -623,15 +625,15 @@ actor SharedWriter {
     }
     for mark in recent where gone.contains(mark.run) {
       held.forgetMark(of: mark.run)
-      tell(.vanished(mark.run, of: mark.recipe))
+      tell(.missing(mark.run, of: mark.recipe))
     }
   }
 
   private static let longestBehind = TimeSpan.seconds(3600)
 
-  /// What follows what was kept of a run; nil if it is over.
+  /// The entries of a run after the mark; nil if the run is over.
   ///
-  /// - Throws: If it is gone; the run then waits for a person.
+  /// - Throws: If the entry at the mark is gone; the run then waits for a person.
   private func entries(
     after mark: HeldRuns.Mark, epoch: Int, isSure: Bool = false
   ) async throws(StateError) -> ArraySlice<LogEntry>? {
@@ -642,18 +644,18 @@ actor SharedWriter {
     return found.dropFirst()
   }
 
-  /// Has a run wait for a person of whose log an end is gone that was kept: a server that was behind took over.
+  /// Pauses a run for a person, because the end of its log was lost when a server that was behind took over.
   ///
-  /// - Parameter epoch: By which claim the run is held here; 0 if it isn't.
+  /// - Parameter epoch: The epoch of the claim that this program has of the run; 0 if it doesn't hold it.
   private func pauseCut(_ mark: HeldRuns.Mark, epoch: Int) async throws(StateError) -> StateError {
-    for _ in 0..<SharedWriter.mostOutrun {
+    for _ in 0..<SharedWriter.mostConflicts {
       let found = try await untilKnown { [database] () async throws(DatabaseError) in
         var needs = StateNeeds()
         needs.runs = [mark.run]
         return try await database.read(needs).runs.first
       }
       guard let found else { return .notHeld(mark.run) }
-      // Of a log that can't be read, whoever reads it says so; and another try may have done it.
+      // A log that can't be read is reported by its reader; or an earlier try has paused the run already.
       if found.damage != nil || found.record.reason?.hasPrefix(SharedWriter.cut) == true { break }
       let lost = mark.number - found.number
       let last = found.record.stepsInOrder.last.map { " after '\($0.path)' began" } ?? ""
@@ -675,19 +677,19 @@ actor SharedWriter {
       }
     }
     if let run = held[mark.run], run.epoch == epoch { await letGo(mark.run) }
-    // It was told of; what a person has it go on from is another log.
+    // The loss has been reported; if a person resumes the run, its log continues differently.
     held.forgetMark(of: mark.run)
-    // Whoever carries it on meanwhile stops.
+    // Another program that works on the run meanwhile stops.
     try? await database.tell(mark.run)
-    tell(.deposed(mark.run))
-    return .deposed(mark.run)
+    tell(.fenced(mark.run))
+    return .fenced(mark.run)
   }
 
   private static let cut = "a database server took over that was behind"
 
   /// Holds a run that was created here, by a transaction whose answer was lost.
   private func takeUp(_ id: String, by worker: Int) async throws(StateError) {
-    // Another may have taken it up meanwhile.
+    // Another worker may have claimed it meanwhile.
     guard let found = try await entries(of: id, after: 0), found.first?.epoch == 1,
       found.allSatisfy({ $0.epoch <= 1 })
     else { return }
@@ -709,14 +711,14 @@ actor SharedWriter {
   private func untilKnown<Answer: Sendable>(
     _ body: @Sendable () async throws(DatabaseError) -> Answer
   ) async throws(StateError) -> Answer {
-    guard let answer = try await unlessOutrun(body) else { throw .outrun }
+    guard let answer = try await unlessConflict(body) else { throw .conflict }
     return answer
   }
 
   /// Likewise; nil if another transaction came between.
   ///
   /// - Parameter whileHeld: Whether it isn't tried again once the lease is over.
-  private func unlessOutrun<Answer: Sendable>(
+  private func unlessConflict<Answer: Sendable>(
     whileHeld: Bool = false, _ body: @Sendable () async throws(DatabaseError) -> Answer
   ) async throws(StateError) -> Answer? {
     let start = time.elapsed()
@@ -762,7 +764,7 @@ extension StateEvent {
     return .connectionUsed(event)
   }
 
-  /// Whether it carries its run on, which only its holder does; anybody may ask for the rest.
+  /// Whether only a run's holder may record this event; any program may record the others.
   fileprivate var isHolders: Bool {
     switch self {
     case .runStatusChanged(let event): event.status != .paused && event.status != .queued
@@ -775,10 +777,10 @@ extension StateEvent {
 }
 
 extension StateError {
-  static func deposed(_ run: String) -> StateError {
-    StateError(.deposed, "another program has taken the run \(run) over")
+  static func fenced(_ run: String) -> StateError {
+    StateError(.fenced, "another program has taken the run \(run) over")
   }
-  /// Something came for a run that was to be given up.
+  /// An event or news came for a run that was to be released.
   static func isNeeded(_ run: String) -> StateError { StateError(.invalid, "the run \(run) has something to do") }
   static func notHeld(_ run: String) -> StateError {
     StateError(.invalid, "the state cannot take the event: the run \(run) is not open")
@@ -787,20 +789,20 @@ extension StateError {
     StateError(
       .unavailable, "the run \(run) ended while the database was away, so that it isn't known whether this was kept")
   }
-  static var deposedScheduler: StateError {
+  static var fencedScheduler: StateError {
     var error = StateError(.invalid, "another program changed the schedules, or decides on them now")
-    error.isOutrun = true
+    error.isConflict = true
     return error
   }
-  static var outrun: StateError {
+  static var conflict: StateError {
     var error = StateError(.invalid, "other programs changed the same again and again; try it once more")
-    error.isOutrun = true
+    error.isConflict = true
     return error
   }
 }
 
 extension LoggedRun {
-  /// What a request to cancel the run comes to if its log can't be read: it ends at once.
+  /// The events of a request to cancel the run if its log can't be read: the run ends at once.
   fileprivate func ends(by event: StateEvent) -> [StateEvent] {
     guard let damage, case .cancelRequested(let request) = event else { return [] }
     let error = RunError(.internal, "\(damage); it was cancelled as far as it could be read, without 'finally'")

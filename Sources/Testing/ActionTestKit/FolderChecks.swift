@@ -3,15 +3,15 @@ import Basics
 import Glibc
 public import Testing
 
-/// Checks that what an action does with a path stays inside the folder of its connection.
+/// Checks that an action can't leave the folder of its connection through a path.
 ///
-/// Each of the ways out is tried: `..`, a full path, and a symbolic link that leads out. All must be refused with the same
-/// words by every plugin, and nothing outside may be made, changed or removed.
+/// Each of the ways out is tried: `..`, a full path, and a symbolic link that leads out. Every plugin must refuse all
+/// of them with the same words, and nothing outside may be made, changed or removed.
 ///
 /// - Parameters:
 ///   - setting: The connection's setting that the messages advise.
-///   - prefix: What the action says before the messages.
-///   - use: Has the action work on a path.
+///   - prefix: The action's words before the messages.
+///   - use: Runs the action on a path.
 public func expectKeptInside(
   setting: String = "folder", after prefix: String = "", sourceLocation: SourceLocation = #_sourceLocation,
   _ use: (_ path: String, _ context: ActionContext) async throws -> Void

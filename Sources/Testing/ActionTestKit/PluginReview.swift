@@ -1,5 +1,5 @@
-// What must hold of every plugin beside what `PluginReview` looks for: examples that are valid YAML and survive being read
-// and written, and patterns whose two forms agree.
+// Rules for every plugin that `PluginReview` doesn't check: examples are valid YAML and survive being read
+// and written, and the two forms of a pattern agree.
 
 import _StringProcessing
 public import ActionKit
@@ -10,10 +10,10 @@ public func expectWellFormed(_ plugin: any Plugin.Type, sourceLocation: SourceLo
   for fault in faults(of: plugin) { Issue.record(Comment(rawValue: fault), sourceLocation: sourceLocation) }
 }
 
-/// What is wrong with a plugin's declarations, in their order.
+/// The faults of a plugin's declarations, in their order.
 package func faults(of plugin: any Plugin.Type) -> [String] { faults(of: PluginDescriptor(plugin)) }
 
-/// What is wrong with a plugin's declarations, its examples included.
+/// The faults of a plugin's declarations, its examples included.
 ///
 /// - Parameter isFromOutside: Whether others wrote its names and sentences.
 package func faults(of plugin: PluginDescriptor, isFromOutside: Bool = false) -> [String] {

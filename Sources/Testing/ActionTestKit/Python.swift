@@ -13,7 +13,7 @@ public import Testing
 public struct PythonPackage: Sendable {
   /// The requirement for pip, with the version.
   public var requirement: String
-  /// What is imported.
+  /// The module to import.
   public var module: String
 
   /// Names a package.
@@ -46,7 +46,7 @@ public func pythonInterpreter(with packages: [PythonPackage]) async -> String? {
 }
 
 private func makeEnvironment(_ packages: [PythonPackage], importing modules: String) -> String? {
-  // What has an equals sign is a variable to env.
+  // env takes an argument with an equals sign for a variable.
   let name = packages.map { $0.requirement.replacing("==", with: "-") }.joined(separator: "+")
   let folder = packageFolder.appending(path: ".build/python/\(name)").path
   let interpreter = "\(folder)/bin/python"
@@ -60,15 +60,15 @@ private func makeEnvironment(_ packages: [PythonPackage], importing modules: Str
   return isMade && isReady() ? interpreter : nil
 }
 
-/// What a Python script makes of something.
+/// The output of a Python script.
 ///
 /// A script that fails fails the test.
 ///
 /// - Parameters:
-///   - what: What the opinion is on, for the message that there is none.
-///   - input: What the script finds on its standard input.
-///   - packages: What it imports beside what comes with Python.
-/// - Returns: What the script writes; nil, with a word about it, where there is no Python or a package cannot be had.
+///   - what: The subject of the check, for the message that it was left out.
+///   - input: The script's standard input.
+///   - packages: The packages that it imports besides Python's own modules.
+/// - Returns: The script's output; nil, after a message, if there is no Python or a package can't be installed.
 public func python(
   on what: String, _ script: String, arguments: [String] = [], input: [UInt8] = [], with packages: [PythonPackage] = [],
   sourceLocation: SourceLocation = #_sourceLocation

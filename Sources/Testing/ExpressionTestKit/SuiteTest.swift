@@ -1,11 +1,11 @@
 package import Basics
 import Expressions
 
-/// One line of a suite in the form of google/cel-spec's, turned into JSON: an expression, what it may see, and what
-/// should come of it if the line says so.
+/// One line of a suite in the form of google/cel-spec's, turned into JSON: an expression, the names that it may use,
+/// and the expected result if the line has one.
 ///
-/// Read are `id`, `expr`, `container`, `disableCheck`, `checkOnly`, `typeEnv`, `bindings`, `tier`, `refSkips` and
-/// `expect`; only `id` and `expr` have to be there.
+/// The members that are read are `id`, `expr`, `container`, `disableCheck`, `checkOnly`, `typeEnv`, `bindings`, `tier`,
+/// `refSkips` and `expect`; only `id` and `expr` are required.
 package final class SuiteTest: Sendable {
   package let id: String
   package let expression: String
@@ -13,7 +13,7 @@ package final class SuiteTest: Sendable {
   package let tier: String
   /// Whether the reference implementation skips it.
   package let isSkippedByReference: Bool
-  /// What should come of it; each is nil where the line does not say.
+  /// The expected result; each is nil if the line doesn't say.
   package let expectedValue: Value?
   package let expectedType: String?
   package let expectsError: Bool
@@ -70,7 +70,7 @@ package final class SuiteTest: Sendable {
     ) { _, _ throws(EvaluationError) in throw EvaluationError("'\(name)' is declared only") }
   }
 
-  /// What comes of it.
+  /// Evaluates the line.
   package func run() -> SuiteOutcome {
     let program: CompiledExpression
     switch CompiledExpression.compile(expression, in: scope) {
@@ -79,7 +79,7 @@ package final class SuiteTest: Sendable {
       let message = faults.list.map(\.message).joined(separator: "; ")
       var unchecked = ExpressionScope(functions: scope.functions, rules: .unchecked)
       for name in scope.names { unchecked.declare(name, .dyn) }
-      // What cannot even be compiled without types is no expression.
+      // A text that doesn't compile even without types isn't an expression.
       if case .success = CompiledExpression.compile(expression, in: unchecked) {
         return SuiteOutcome(failure: (.check, message))
       }
@@ -111,7 +111,7 @@ package final class SuiteTest: Sendable {
   }
 }
 
-/// What came of a line.
+/// The result of a line.
 package struct SuiteOutcome: Sendable {
   package enum Stage: String, Sendable { case parse, check, eval }
 
@@ -133,7 +133,7 @@ package struct SuiteOutcome: Sendable {
 
 /// A line that is none of the suite's.
 package struct SuiteError: Error {
-  /// What is wrong with it.
+  /// The fault.
   package let message: String
 
   package init(_ message: String) { self.message = message }

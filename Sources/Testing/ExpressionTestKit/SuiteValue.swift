@@ -6,7 +6,7 @@ package import Basics
 // is `{t:optional}` or `{t:optional,v}`.
 
 extension Value {
-  /// The value that stands in the suite's form.
+  /// Reads a value in the suite's form.
   package init(suiteForm form: Value) throws(SuiteError) {
     guard let kind = form["t"]?.string else { throw SuiteError("a value has no kind 't'") }
     guard let value = try Value.read(form, as: kind) else { throw SuiteError("a value of kind '\(kind)' is malformed") }
@@ -97,7 +97,7 @@ extension Value {
 }
 
 extension Double {
-  /// The number with the suite's words for those that are none.
+  /// The number, with the suite's words for NaN and the infinities.
   fileprivate var suiteText: String {
     if isNaN { return "NaN" }
     if isInfinite { return self < 0 ? "-Infinity" : "Infinity" }

@@ -68,7 +68,7 @@ package final class PostgresServer: Sendable {
   ///
   /// - Parameters:
   ///   - lines: Settings, as in `postgresql.conf`.
-  ///   - access: What `pg_hba.conf` says in place of trusting every user of this machine.
+  ///   - access: The contents of `pg_hba.conf`; without it, every user of this machine is trusted.
   ///   - prepare: Puts files into the folder of its data.
   package static func start(
     _ lines: [String] = [], access: String? = nil, prepare: @Sendable (String) throws -> Void = { _ in }
@@ -156,7 +156,7 @@ package final class PostgresServer: Sendable {
     if !FileManager.default.fileExists(atPath: log) { try Data().write(to: URL(filePath: log)) }
     let file = try FileHandle(forWritingTo: URL(filePath: log))
     try file.seekToEnd()
-    // What a server that was killed left there says that it is ready, or still there.
+    // The files of a killed server would say that it is ready, or still running.
     for left in ["postmaster.pid", "../.s.PGSQL.\(port).lock"] {
       try? FileManager.default.removeItem(atPath: "\(folder)/\(left)")
     }
@@ -169,10 +169,10 @@ package final class PostgresServer: Sendable {
     }
   }
 
-  /// Starts a program that belongs to nobody, with no descriptor but its input and its output.
+  /// Starts a detached program, with no descriptor but its input and its output.
   ///
-  /// What lives for as long as this process must not hold what others opened while it was being started: who waits for
-  /// the end of a pipe, or of a program, would wait for the end of this.
+  /// A program that lives as long as this process must not hold descriptors that other threads opened while it was
+  /// being started: a caller that waits for the end of a pipe, or of a program, would wait for the end of this process.
   private static func letGo(_ command: [String], input: Any, output: Any) throws {
     let closing = """
       for fd in /proc/$$/fd/*; do number=${fd##*/}; if ((number > 2)); then eval "exec $number>&-"; fi; done
@@ -192,7 +192,7 @@ package final class PostgresServer: Sendable {
   /// Kills all its processes, as if the power went.
   package func kill() async { await end(SIGKILL) }
 
-  /// Has it end its sessions and then itself.
+  /// Makes it end its sessions and then itself.
   package func stop() async { await end(SIGINT) }
 
   /// Stops all its processes where they are, as a machine that freezes.
@@ -217,7 +217,7 @@ package final class PostgresServer: Sendable {
     let all = [first] + children(of: first)
     if number == SIGKILL { signal(number) } else { _ = Foundation.kill(first, number) }
     try? await PostgresServer.wait("the server doesn't end") { !all.contains(where: self.isRunning) }
-    // The segment of shared memory by which servers tell whether they are alone; a server that is killed leaves it.
+    // Servers detect by this segment of shared memory whether they are alone; a server that is killed leaves it.
     if number == SIGKILL, let segment { shmctl(segment, IPC_RMID, nil) }
   }
 
@@ -229,13 +229,13 @@ package final class PostgresServer: Sendable {
     (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(process)/cwd")) == folder
   }
 
-  /// A line of what the server says of itself in `postmaster.pid`, counted from 0; empty if it doesn't run.
+  /// A line of the server's `postmaster.pid`, counted from 0; empty if it doesn't run.
   private func status(_ line: Int) -> String {
     let text = (try? String(contentsOfFile: "\(folder)/postmaster.pid", encoding: .utf8)) ?? ""
     return text.split(separator: "\n", omittingEmptySubsequences: false).dropFirst(line).first.map { String($0) } ?? ""
   }
 
-  /// Sends a signal to the server's first process and to those that it started.
+  /// Sends a signal to the server's first process and to its children.
   private func signal(_ number: Int32) {
     guard let first else { return }
     _ = Foundation.kill(first, number)
@@ -254,7 +254,7 @@ package final class PostgresServer: Sendable {
 
   private static let asUser = user.map { ["setpriv", "--reuid=\($0)", "--regid=\($0)", "--clear-groups"] } ?? []
 
-  /// The folder of all servers, and what removes it.
+  /// The folder of all servers, and the program that removes it.
   private static let root = Result<String, any Error> {
     let folder = try Files.makeTemporaryFolder("errand-postgres")
     chmod(folder, 0o755)
@@ -309,7 +309,7 @@ package final class PostgresServer: Sendable {
 
   // MARK: Programs
 
-  /// What a test could not have.
+  /// A condition of a test that couldn't be met.
   private struct Fault: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }

@@ -7,10 +7,10 @@ private let launching = Mutex(())
 extension Process {
   /// Starts the program, one at a time.
   ///
-  /// Foundation learns of a program's end by a socket that the program holds open. What another thread opens while a
-  /// program is being started stays open in that program too; then the end of one is noticed only when the other ends,
-  /// and two such programs, each awaited by the other's test, are awaited forever. Every test starts programs with
-  /// this, and makes their pipes with `launchPipe()`.
+  /// Foundation learns of a program's end by a socket that the program holds open. A descriptor that another thread
+  /// opens while a program is being started stays open in that program too; then the end of one is noticed only when
+  /// the other ends, and two such programs, each awaited by the other's test, are awaited forever. Every test starts
+  /// programs with this, and makes their pipes with `launchPipe()`.
   public func startAlone() throws {
     try launching.withLock { _ in try run() }
   }

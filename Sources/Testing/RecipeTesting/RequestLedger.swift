@@ -3,7 +3,7 @@ import HTTPClient
 import HTTPTypes
 import Synchronization
 
-/// The requests that a case's services made, in the order in which they were answered.
+/// The requests that a case's services made, in the order of their answers.
 final class RequestLedger: Sendable {
   struct Entry: Sendable {
     var connection: String

@@ -32,7 +32,8 @@ actor TestBench {
   private let folder: String
   /// Where sandboxes keep files, and every path of a replay leads.
   private var files: String { "\(folder)/files" }
-  /// Where relative paths of recipes start: a replay's start where those of the recorded run did, inside of that folder.
+  /// The folder for relative paths of recipes; in a replay, the place inside of `files` where the recorded run had
+  /// them.
   private var root: String { recording?.folder.map { "\(files)/\($0)" } ?? files }
   private var sandboxes: [String: any RunningSandbox] = [:]
   private var connections: [String: Services.Connection] = [:]
@@ -58,7 +59,7 @@ actor TestBench {
     }
     var environment = surroundings.environment
     environment.zone = recording?.zone ?? environment.zone
-    // Its times are those of the zone in which it was recorded.
+    // The recipe's times are in the zone of the recording.
     self.recipe =
       environment.zone == recipe.folderZone ? recipe : Recipe.check(recipe.source, in: environment).recipe ?? recipe
     time = ManualClock(test.start ?? recording?.at ?? TestBench.monday)
@@ -223,7 +224,7 @@ actor TestBench {
     await agent.host.stop()
   }
 
-  /// Starts a new agent, which continues with what the state holds, and serves if the one before did.
+  /// Starts a new agent, which continues from the state, and serves if the one before did.
   func restart() async throws(TestError) {
     await stop()
     begin()
@@ -236,7 +237,7 @@ actor TestBench {
 
   // MARK: Time
 
-  /// Does what is due now, and what follows from it.
+  /// Does everything that is due now, and its consequences.
   func settle() async throws(TestError) {
     guard let agent else { return }
     for _ in 0..<TestBench.mostRounds {
@@ -300,7 +301,7 @@ actor TestBench {
     try await settle()
   }
 
-  // MARK: What people do
+  // MARK: People's actions
 
   /// Starts the recipe.
   func run(_ inputs: ValueMap) async throws(TestError) {
@@ -376,7 +377,7 @@ actor TestBench {
     try await settle()
   }
 
-  /// Has a schedule start a run out of turn.
+  /// Makes a schedule start a run out of turn.
   func trigger(_ schedule: String?) async throws(TestError) {
     let agent = try running()
     let ids = store.state.schedules.keys.sorted { $0.precedesByScalars($1) }
@@ -404,7 +405,8 @@ actor TestBench {
   var runs: [RunRecord] {
     let state = store.state
     let open = state.runs.values.sorted { $0.id < $1.id }
-    // Of several of one instant, which a test's clock makes of any that follow each other at once, by their ends.
+    // Runs of the same instant are ordered by their ends; a test's clock gives one instant to runs that follow each
+    // other at once.
     return (state.ended + open).enumerated()
       .sorted { ($0.element.createdAt, $0.offset) < ($1.element.createdAt, $1.offset) }.map(\.element)
   }

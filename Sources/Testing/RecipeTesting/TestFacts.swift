@@ -2,7 +2,7 @@ import Basics
 import Recipes
 import RunState
 
-/// What a case finds: for expectations by their paths, and for conditions as an environment.
+/// The results of a case: for expectations by their paths, and for conditions as an environment.
 struct TestFacts {
   /// The values found, by the subjects of expectations.
   private(set) var found = ValueMap()

@@ -4,7 +4,7 @@ import HTTPClient
 package import Recipes
 import Synchronization
 
-/// What test files need from the program.
+/// The parts of the program that test files need.
 package struct TestSurroundings: Sendable {
   package var environment: RecipeEnvironment
   /// The clock that times tests and ends one that hangs.

@@ -19,7 +19,7 @@ package final class FaultyFileSystem: FileSystem, Sendable {
     case error(Int32)
   }
 
-  /// What a disk keeps of unsynced data.
+  /// How much unsynced data a disk keeps.
   package enum Loss: Equatable, Sendable {
     case everything
     case nothing

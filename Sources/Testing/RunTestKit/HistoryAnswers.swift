@@ -2,10 +2,10 @@ import Basics
 package import RunState
 
 extension HistoryMaker {
-  /// What a store answers to each question that one may ask after the history, a line for each record, as JSON.
+  /// The answers of a store to each possible question after the history, a line for each record, as JSON.
   ///
-  /// - Parameter isJoining: Whether rows of slots in the ledger are joined that a folder keeps apart, because it begins new
-  ///   rows after a snapshot.
+  /// - Parameter isJoining: Whether to join rows of slots in the ledger that a folder keeps apart, because it begins
+  ///   new rows after a snapshot.
   package func answers(of store: any StateStore, isJoining: Bool = false) async throws(StateError) -> [String] {
     var answers = Answers()
     for id in Set(names.runs).sorted() {
@@ -69,8 +69,8 @@ extension HistoryMaker {
     answers.lines.append("\(count) values: \(await store.valueNames()), \(events) events")
   }
 
-  /// What still counts of a connection's use: a folder forgets the rest with the next use of another connection, and a
-  /// database with the next use of the same.
+  /// The part of a connection's use that still counts: a folder forgets the rest with the next use of another
+  /// connection, and a database with the next use of the same.
   private func counting(_ use: ConnectionUse?) -> ConnectionUse? {
     guard var use else { return nil }
     use.sent = use.sent.filter { $0.advanced(by: use.per).map { $0 > now } ?? true }

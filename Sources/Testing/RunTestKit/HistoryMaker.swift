@@ -1,9 +1,11 @@
-/// Random histories of a state: what runs, schedules, people and services make a program write, in batches as it writes
-/// them, some of which no state can take.
+/// Random histories of a state: the events that runs, schedules, people and services make a program write, in the
+/// batches that it writes.
 ///
-/// The maker folds what it makes into a state of its own, and so knows what fits next and what has to be refused. Instants
-/// only grow, and identifiers are those that a program would choose, so that the same random numbers give the same history
-/// for every store.
+/// No state can accept some of these batches.
+///
+/// The maker folds its events into a state of its own, so it knows which events fit next and which have to be refused.
+/// Instants only grow, and identifiers are chosen as a program would, so that the same random numbers give the same
+/// history for every store.
 package import Basics
 package import RunState
 
@@ -62,7 +64,7 @@ package struct HistoryMaker {
     return Batch(events: events, refusal: refusal, state: next, names: made)
   }
 
-  /// Notes that a batch was kept, on which what follows builds.
+  /// Records that a batch was kept; later batches build on it.
   package mutating func accept(_ batch: Batch) { (state, names) = (batch.state, batch.names) }
 
   // MARK: Choosing
@@ -119,7 +121,7 @@ package struct HistoryMaker {
       attempt: 1, retryable: true, effect: pick(.none, .unknown, .done))
   }
 
-  // MARK: What happens
+  // MARK: Events
 
   private mutating func happening() -> [StateEvent] {
     switch number(0..<30) {
@@ -140,7 +142,7 @@ package struct HistoryMaker {
     }
   }
 
-  /// What fits nothing.
+  /// An event that doesn't fit the state.
   private mutating func misfit() -> StateEvent {
     let gone = names.runs.first { state.runs[$0] == nil } ?? newID()
     let open = openRun()
@@ -191,7 +193,7 @@ package struct HistoryMaker {
     return events
   }
 
-  /// What a run that is carried on writes at once.
+  /// The events that a running run writes at once.
   private mutating func walk(_ run: RunRecord) -> [StateEvent] {
     let id = run.id
     var events: [StateEvent] = []
@@ -271,7 +273,7 @@ package struct HistoryMaker {
     return events
   }
 
-  /// What others than the run itself want of it.
+  /// A change to a run from outside: a decision, a request to cancel or a status.
   private mutating func steer(_ run: RunRecord) -> [StateEvent] {
     if let asking = run.steps.first(where: \.asksPerson), one(in: 2) {
       var decision = DecisionRecord(isApproved: one(in: 2), by: "ana", at: now, comment: "because")
@@ -418,7 +420,7 @@ package struct HistoryMaker {
     return events
   }
 
-  /// What a schedule decides about one slot.
+  /// The decision of a schedule about one slot.
   private mutating func decide(_ schedule: ScheduleRecord) -> [StateEvent] {
     let id = schedule.id
     func slot(_ outcome: SlotOutcome, _ cause: RunCause, _ slot: Timestamp, _ run: String? = nil) -> SlotRecord {

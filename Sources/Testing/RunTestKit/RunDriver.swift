@@ -46,7 +46,7 @@ package final class RunDriver: Sendable {
 
   /// The progress that was reported.
   package var progress: [Progress] { reports.withLock { $0 } }
-  /// The instants at which the run woke.
+  /// The instants of the run's wakes.
   package var woke: [Timestamp] { instants.withLock { $0 } }
 
   /// Accepts the run, unless that has been done.

@@ -23,7 +23,7 @@ package final class SimulatedConnection: SharedDatabase {
     database.listen(scheduleHinting)
   }
 
-  /// Has the program reach the database no more, or again.
+  /// Cuts the program off from the database, or lets it reach the database again.
   package func cut(_ isCut: Bool = true) { self.isCut.store(isCut, ordering: .relaxed) }
 
   package var timeline: Int { database.timeline }
@@ -33,7 +33,7 @@ package final class SimulatedConnection: SharedDatabase {
     return database.time.now()
   }
 
-  /// What is committed when a statement is done.
+  /// The committed tables at the moment a statement is done.
   private func tables(forWriting: Bool = false) async throws(DatabaseError) -> SimulatedDatabase.Tables {
     await database.pass()
     if isClosed.load(ordering: .relaxed) { throw .unavailable("the connection was closed") }
@@ -42,7 +42,7 @@ package final class SimulatedConnection: SharedDatabase {
     return database.look { $0 }
   }
 
-  /// A statement that changes something, with what may happen to it: nothing of it is done, or its answer is lost.
+  /// A statement that changes something, with the possible faults: it isn't done, or its answer is lost.
   private func changing<Answer>(
     _ body: () async throws(DatabaseError) -> Answer
   ) async throws(DatabaseError) -> Answer {
@@ -101,7 +101,7 @@ package final class SimulatedConnection: SharedDatabase {
     return try outcome.get()
   }
 
-  // MARK: What is open
+  // MARK: Open runs and items
 
   package func read(_ needs: StateNeeds) async throws(DatabaseError) -> DatabaseRows { try await tables().rows(needs) }
 
@@ -136,7 +136,7 @@ package final class SimulatedConnection: SharedDatabase {
 
   package func itemCount(_ query: ItemQuery) async throws(DatabaseError) -> Int { try await items(query).count }
 
-  // MARK: What is over
+  // MARK: Finished runs
 
   package func finishedRuns(_ query: HistoryQuery) async throws(DatabaseError) -> [RunSummary] {
     let found = try await tables().finished.reversed().map(\.summary).filter(query.matches)
@@ -161,7 +161,7 @@ package final class SimulatedConnection: SharedDatabase {
     Array(try await tables().slots.reversed().filter(query.matches).prefix(query.limit))
   }
 
-  // MARK: Large values, and what programs print
+  // MARK: Large values and logs
 
   package func putBlob(_ reference: BlobReference, _ bytes: [UInt8]) async throws(DatabaseError) {
     _ = try await tables()
@@ -403,7 +403,7 @@ package final class SimulatedConnection: SharedDatabase {
     }
   }
 
-  package func reap(lease: TimeSpan) async throws(DatabaseError) -> [String] {
+  package func removeExpired(lease: TimeSpan) async throws(DatabaseError) -> [String] {
     try await changing { () async throws(DatabaseError) -> [String] in
       _ = try await tables(forWriting: true)
       let now = database.time.elapsed()
@@ -509,9 +509,9 @@ package final class SimulatedConnection: SharedDatabase {
       guard let open = tables.open[run] else { return .over }
       if let owner = open.owner { return .held(by: tables.workers[owner]?.terms.name ?? "", id: owner) }
       let isElsewhere = (open.row.home ?? terms.home) != terms.home
-      let lacking =
+      let missing =
         open.row.needs.filter { !terms.offers.contains($0) } + (isElsewhere ? [RunNeed.home(open.row.home ?? "")] : [])
-      if !anyway, !lacking.isEmpty { return .lacking(lacking) }
+      if !anyway, !missing.isEmpty { return .missing(missing) }
       if let damage = try tables.run(run)?.damage { throw .unusable(damage) }
       guard let claimed = try claim(open, in: tables, worker, terms, at: instant) else {
         throw .conflict("another program claimed the run \(run)")

@@ -3,15 +3,15 @@ package import RunState
 package import SharedState
 import Synchronization
 
-/// A database in memory, which does to those who share it what a real one may do.
+/// A database in memory that treats its clients as a real one may.
 ///
-/// Transactions read what is committed (READ COMMITTED), wait for the locks of others, and find a key taken by one that
-/// is not over yet: a commit whose answer was lost may still be under way, and comes to pass before anybody else gets at
-/// its keys or its locks. Of transactions that wait for each other one is refused. Each program has a connection of its
-/// own (`SimulatedConnection`), which may fail as `setFaults` says; every statement lets other tasks run before it is done, and
-/// before its answer comes.
+/// Transactions read committed data (READ COMMITTED), wait for the locks of others, and find a key taken by a
+/// transaction that is not over yet. A commit whose answer was lost may still be under way; it is done before any other
+/// transaction gets its keys or locks. If transactions wait for each other, one is refused. Each program has a
+/// connection of its own (`SimulatedConnection`), which may fail as `setFaults` says; every statement lets other tasks
+/// run before it is done, and before its answer comes.
 package final class SimulatedDatabase: Sendable {
-  /// What becomes of a statement.
+  /// The fault of a statement.
   package enum Fault: Sendable, CaseIterable {
     /// The connection is lost before it is sent.
     case unsent
@@ -31,15 +31,15 @@ package final class SimulatedDatabase: Sendable {
     case locksNoEvent
     /// A lost answer counts as a commit.
     case trustsLostAnswers
-    /// What was done without an answer is not recognized, and so done again.
+    /// A write that was done without an answer is not recognized, and so done again.
     case forgetsOwn
     /// The row of a run changes although its entry is refused.
     case changesRowsAnyway
-    /// What a scheduler decided is kept whatever else has changed the schedules.
+    /// A scheduler's decision is kept even if the schedules have changed since.
     case ignoresVersion
-    /// What a scheduler decides begins no version.
+    /// A scheduler's decision begins no version.
     case keepsVersion
-    /// A claim is no entry of the log.
+    /// A claim adds no entry to the log.
     case claimsWithoutEntry
     /// A request for the leader is taken by each look.
     case takesRequestsAgain
@@ -99,13 +99,13 @@ package final class SimulatedDatabase: Sendable {
     var tables = Tables()
     /// Commits whose answers were lost, and which are still to come; each keeps the locks of its transaction until then.
     var late: [(transaction: Int?, changes: DatabaseChanges)] = []
-    /// Who holds each lock, and who waits for it, in the order of their coming.
+    /// The holder of each lock, and its waiters, in the order of their arrival.
     var holders: [String: Int] = [:]
     var waiting: [String: [(transaction: Int, waiter: CheckedContinuation<Bool, Never>)]] = [:]
     /// Who has a lock now, or can't have it.
     var woken: [(waiter: CheckedContinuation<Bool, Never>, isGranted: Bool)] = []
     var transactions = 0
-    /// What a standby that is behind has, and the last transaction of the server that it takes over from.
+    /// The data of a standby that is behind, and the last transaction of the server that it replaces.
     var standby: Tables?
     var lastLost = 0
     var timeline = 1
@@ -118,12 +118,12 @@ package final class SimulatedDatabase: Sendable {
   let flaw: Flaw?
   private let faults = Mutex(Faults())
 
-  /// Its clock, by which leases end and runs are due.
+  /// Its clock decides when leases end and runs are due.
   package let time: any TimeSource
   private let listeners = Mutex<[AsyncStream<Void>.Continuation]>([])
   private let losesHints = Mutex(false)
 
-  /// Has all hints be lost from now on.
+  /// Loses all hints from now on.
   package func loseHints() { losesHints.withLock { $0 = true } }
 
   /// Tells everybody that there may be something to do.
@@ -168,21 +168,21 @@ package final class SimulatedDatabase: Sendable {
   package var slots: [SlotRecord] { content.withLock { $0.tables.slots } }
   package var items: [StoredItem] { content.withLock { $0.tables.items.values.sorted { $0.name < $1.name } } }
   package var openRuns: [String] { content.withLock { $0.tables.open.keys.sorted { $0.precedesByScalars($1) } } }
-  /// Whether somebody wrote to a run that another holds, or an event came that it waits for.
+  /// Whether a program wrote to a run that another holds, or an event came that it waits for.
   package func hasNews(_ run: String) -> Bool { content.withLock { $0.tables.open[run]?.hasNews ?? false } }
 
-  /// Sets what becomes of each statement from now on; nil for nothing bad.
+  /// Sets the function that gives each statement its fault from now on; nil for none.
   package func setFaults(_ next: @escaping @Sendable () -> Fault?) { faults.withLock { $0.next = next } }
 
-  /// The row by which an open run is found.
+  /// The row that the database uses to find an open run.
   package func row(of run: String) -> OpenRunRow? { content.withLock { $0.tables.open[run]?.row } }
   /// The ids of all runs with a log.
   package var loggedRuns: [String] { content.withLock { $0.tables.logs.keys.sorted { $0.precedesByScalars($1) } } }
 
-  /// Has a standby be behind from now on.
+  /// Makes a standby fall behind from now on.
   package func holdBack() { content.withLock { $0.standby = $0.tables } }
 
-  /// Has the standby take over: what was committed since `holdBack` is lost, and transactions under way fail.
+  /// Makes the standby take over: everything committed since `holdBack` is lost, and transactions under way fail.
   package func failOver() {
     change { content in
       guard let standby = content.standby else { return }
@@ -236,10 +236,10 @@ package final class SimulatedDatabase: Sendable {
     return answer
   }
 
-  /// What becomes of the next statement; nil for nothing bad.
+  /// The fault of the next statement; nil for none.
   func nextFault() -> Fault? { faults.withLock { $0 }.next() }
 
-  /// What becomes of a statement that reads.
+  /// Throws the next fault for a statement that reads, if there is one.
   func failReading() throws(DatabaseError) {
     switch nextFault() {
     case .none: break
@@ -318,7 +318,7 @@ package final class SimulatedDatabase: Sendable {
           }
           if content.isAwaited(transaction, by: holder) { return content.woken.append((waiter, false)) }
           content.waiting[name, default: []].append((transaction, waiter))
-          // What is still to come, comes at once.
+          // Late commits of the holder are done at once.
           content.finishLate { late, _ in late == holder }
         }
       }

@@ -28,13 +28,13 @@ package struct StoreConformance {
   }
 
   /// Checks that the store refuses events as a whole.
-  private mutating func expectRefusal(_ what: String, isOutrun: Bool = false, _ events: [StateEvent]) async {
+  private mutating func expectRefusal(_ what: String, isConflict: Bool = false, _ events: [StateEvent]) async {
     do throws(StateError) {
       try await store.append(events)
       faults.append("\(what): it was kept")
     } catch {
       if error.kind != .invalid { faults.append("\(what): \(error.kind), not invalid") }
-      if error.isOutrun != isOutrun { faults.append("\(what): it is \(error.isOutrun ? "" : "not ")outrun") }
+      if error.isConflict != isConflict { faults.append("\(what): it is \(error.isConflict ? "" : "not ")a conflict") }
     }
   }
 
@@ -64,7 +64,7 @@ package struct StoreConformance {
     .runStatusChanged(RunStatusChanged(run: run, at: instant(seconds), status: status))
   }
 
-  // MARK: - What is open
+  // MARK: - Open runs and events
 
   private mutating func checkRuns() async throws(StateError) {
     try await store.append([])
@@ -141,7 +141,8 @@ package struct StoreConformance {
       .valueSet(ValueSet(at: Self.instant(60), name: name, value: .inline(.int(value)), condition: condition))
     }
     try await store.append([set("b", 1, if: ValueState(nil)), set("a", 2)])
-    await expectRefusal("a value that others changed", isOutrun: true, [set("c", 1), set("b", 3, if: ValueState(nil))])
+    await expectRefusal(
+      "a value that others changed", isConflict: true, [set("c", 1), set("b", 3, if: ValueState(nil))])
     expect("a value", await store.value(named: "b"), .inline(.int(1)))
     expect("the names of values", await store.valueNames(), ["a", "b"])
     expect("how many values there are", await store.valueCount(), 2)
@@ -172,7 +173,7 @@ package struct StoreConformance {
     expect("the slots of a time", early.map(\.slot), [Self.instant(82), Self.instant(81)])
   }
 
-  // MARK: - What is over
+  // MARK: - Finished runs
 
   private mutating func checkHistory() async throws(StateError) {
     func end(_ run: String, _ status: RunStatus, _ seconds: Int) -> StateEvent {

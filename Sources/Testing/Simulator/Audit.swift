@@ -1,9 +1,9 @@
-// What has to hold after every event, whatever the seed does.
+// The conditions that must hold after every event, for every seed.
 //
-// The audit folds the batches that were acknowledged, in the order in which they were handed in, which is the
-// journal's. Each event is checked against the fold before it is added: no ended step begins or ends again, no slot has
-// two outcomes and none is skipped, no suspended run continues without a request. After a crash the state that is found
-// has to be that fold, with some of the batches that followed and weren't acknowledged.
+// The audit folds the acknowledged batches in the order of their hand-in, which is the journal's order. Each event is
+// checked against the fold before it is added: no ended step begins or ends again, no slot has two outcomes and none is
+// skipped, no suspended run continues without a request. After a crash the program must find the state of that fold,
+// with some of the batches that followed and weren't acknowledged.
 import ActionKit
 import Basics
 import Calendars
@@ -11,7 +11,7 @@ import RunState
 import Scheduler
 import Synchronization
 
-/// Audits one simulated world.
+/// Audits one life of the simulated services.
 final class Audit: Sendable {
   enum Fate: Equatable { case handedIn, kept, refused, unknown }
 
@@ -35,7 +35,7 @@ final class Audit: Sendable {
     var runs: Set<String> = []
     /// The suspended runs that a person resumed.
     var asked: Set<String> = []
-    /// The plain writes, by their keys, and those that a person resolved.
+    /// The keys of plain writes, and of writes that a person resolved.
     var writes: Set<String> = []
     var resolved: Set<String> = []
     var ended: [String: RunRecord] = [:]
@@ -45,7 +45,7 @@ final class Audit: Sendable {
     var seen: Set<String> = []
     /// The versions in a batch that ended in the batch of events that is being recorded.
     var released: Set<String> = []
-    /// What was confirmed to people: events, and cancelled runs.
+    /// The confirmations that people got: of events, and of cancelled runs.
     var received: Set<String> = []
     var cancelled: Set<String> = []
   }
@@ -107,7 +107,7 @@ final class Audit: Sendable {
     }
   }
 
-  /// Compares what a program finds at its start with what was acknowledged.
+  /// Compares the state that a program finds at its start with the acknowledged one.
   func compare(found: State) {
     content.withLock { content in
       let open = Array(content.batches[content.settled...])
@@ -282,7 +282,7 @@ final class Audit: Sendable {
     if let fault = content.fold.runs[run].flatMap({ fault(of: event, in: $0) }) { fail(fault, &content) }
   }
 
-  /// What is wrong with an event of a step that comes next in a run.
+  /// The fault of an event of a step that comes next in a run.
   static func fault(of event: StateEvent, in run: RunRecord) -> String? {
     func fault(_ path: StepPath, _ what: String) -> String? {
       guard let before = run.steps[path], before.status.isEnded else { return nil }
@@ -341,11 +341,11 @@ final class Audit: Sendable {
     content.marks[id] = last
   }
 
-  /// Checks that a version of a file has one fate: what waited, what was gathered, or what was just seen.
+  /// Checks that a version of a file has one fate, whether it waited, was gathered, or was just seen.
   private static func checkFile(_ slot: SlotRecord, _ content: inout Content) {
     guard let schedule = content.fold.schedules[slot.schedule] else { return }
     if let batch = schedule.batch, batch.isEnded(by: slot) {
-      // Without 'batch', to which the entry may have been edited since, each has a fate of its own.
+      // The entry may have been edited since and have no 'batch' any more; then each file has a fate of its own.
       content.released = Set(batch.files.keys.map { "\(slot.schedule) \($0)" })
       return
     }

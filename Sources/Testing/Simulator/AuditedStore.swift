@@ -22,7 +22,7 @@ final class AuditedStore: WrappingStore {
       audit.settle(batch, error.kind == .invalid || error.kind == .closed ? .refused : .unknown)
       throw error
     }
-    // What the disk kept while the machine stopped isn't acknowledged to any caller.
+    // A batch that the disk kept while the machine stopped isn't acknowledged to any caller.
     audit.settle(batch, life.isOver ? .unknown : .kept)
   }
 }
@@ -34,7 +34,7 @@ package protocol WrappingStore: LocalStateStore {
 
 extension WrappingStore {
   package func look<Answer: Sendable>(_ body: (State) -> Answer) -> Answer { store.look(body) }
-  package var secrets: SecretBook { store.secrets }
+  package var secrets: SecretRegistry { store.secrets }
   package func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
     try await store.finishedRuns(query)
   }

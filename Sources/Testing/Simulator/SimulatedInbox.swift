@@ -9,7 +9,7 @@ import Synchronization
 final class SimulatedInbox: Sendable {
   private let content = Mutex<[String: FileVersion]>([:])
 
-  /// What recipes that watch it say, and how long a file must have stayed unchanged.
+  /// The pattern of the recipes that watch it, and how long a file must have stayed unchanged.
   static let pattern = "in/*"
   static let settle = TimeSpan.seconds(5)
 
@@ -17,7 +17,7 @@ final class SimulatedInbox: Sendable {
     content.withLock { $0 }.map { FoundFile($0.key, $0.value) }.sorted { $0.path.precedesByScalars($1.path) }
   }
 
-  /// Changes a file, which goes if there is no size.
+  /// Changes a file; removes it if the size is nil.
   func put(_ bytes: Int?, at path: String, now: Timestamp) {
     content.withLock { $0[path] = bytes.map { FileVersion(bytes: $0, modifiedAt: now) } }
   }

@@ -1,8 +1,8 @@
-// A service that lives as long as the world, with connections that live as long as a program.
+// A service that outlives programs, with connections that live as long as a program.
 //
-// A call decides at once whether it is done; its answer may come later, be lost, or never come. What is done is counted
-// by the key of the attempt, which is the same over retries and crashes and never the same for two steps. Before a call
-// does anything, its attempt has to be on disk, for a step that hasn't ended.
+// A call decides at once whether it is done; its answer may come later, be lost, or never come. Calls that are done are
+// counted by the key of the attempt, which is the same over retries and crashes and never the same for two steps.
+// Before a call does anything, its attempt has to be on disk, for a step that hasn't ended.
 import ActionKit
 import Basics
 import Recipes
@@ -10,7 +10,7 @@ import RunState
 import RunTestKit
 import Synchronization
 
-/// What the actions of the simulated plugin do outside, and what that proves.
+/// The outside effects of the simulated plugin's actions, and the checks of these effects.
 final class SimulatedService: Sendable {
   /// How often calls fail.
   enum Mood: Sendable {
@@ -54,10 +54,10 @@ final class SimulatedService: Sendable {
 
   private let content: Mutex<Content>
   let journal: Audit
-  private let seams: Seams
+  private let components: Components
 
-  init(seed: UInt64, _ journal: Audit, _ seams: Seams) {
-    self.seams = seams
+  init(seed: UInt64, _ journal: Audit, _ components: Components) {
+    self.components = components
     content = Mutex(Content(random: SeededGenerator(seed: seed)))
     self.journal = journal
   }
@@ -65,7 +65,7 @@ final class SimulatedService: Sendable {
   /// Begins with bytes that are rare in files, so that the search for it is fast.
   static let secret = "~s3cr3t/of the+service"
 
-  /// What the service allows, in some worlds.
+  /// The limits of the service, in some lives.
   static let limits = ConnectionLimits(maxParallel: 2, requests: 3, per: .seconds(30))
 
   /// Notes that the wall clock was set, so that it no longer tells how far apart calls are.
@@ -179,12 +179,12 @@ final class SimulatedService: Sendable {
         .network, "nobody listens at \(SimulatedService.secret)", retryAfter: nil, effect: ActionError.Effect.none)
     case .lose(let kind, let isDone):
       if isDone { doIt() }
-      throw seams.error(
+      throw components.error(
         ActionError(kind, "the answer was lost", detail: "sent \(SimulatedService.secret)", effect: .unknown))
     case .hang(let isDone):
       if isDone { doIt() }
       try await sleep(.seconds(30 * 86_400), context)
-      throw seams.error(ActionError(.network, "no answer ever came", effect: .unknown))
+      throw components.error(ActionError(.network, "no answer ever came", effect: .unknown))
     case .fail:
       throw ActionError(.conflict, "it is not wanted", effect: ActionError.Effect.none)
     }
@@ -192,7 +192,7 @@ final class SimulatedService: Sendable {
 
   private func sleep(_ span: TimeSpan, _ context: ActionContext) async throws(ActionError) {
     do { try await context.time.sleep(for: span) } catch {
-      throw seams.error(ActionError(.cancelled, "the call was given up", effect: .unknown))
+      throw components.error(ActionError(.cancelled, "the call was given up", effect: .unknown))
     }
   }
 
@@ -230,7 +230,7 @@ final class SimulatedService: Sendable {
   }
 }
 
-/// Whether a program still lives, and what it has on disk.
+/// Whether a program still lives, and the contents of its disk.
 final class ProgramLife: Sendable {
   private let over = Mutex(false)
   let service: SimulatedService
@@ -250,7 +250,7 @@ final class ProgramLife: Sendable {
   }
 
   private let kept = Mutex(Kept())
-  /// Sets how an open run is found as it is kept, without what is on its way there.
+  /// Sets how to look up an open run as it is stored, without changes that are still on their way to the store.
   func keep(_ run: @escaping @Sendable (String) -> RunRecord?) { kept.withLock { $0.run = run } }
   func keptRun(_ id: String) -> RunRecord? { kept.withLock { $0.run }(id) }
 

@@ -2,9 +2,9 @@
 //
 // Swift's concurrency runtime hands each job (a piece of a task between two suspensions) to the pool's threads, unless
 // a hook is set. Ours is set once for the whole process, and keeps the jobs that a simulated thread creates for that
-// thread; those of all other threads go where they always go. So no part of a simulation runs anywhere else, and the
-// order in which jobs run is a function of the seed: among the jobs that are ready one is chosen at random, which finds
-// orders that a pool of threads would produce once a year.
+// thread; jobs of other threads go to the pool as usual. So every part of a simulation runs on its thread, and the seed
+// alone decides the order of jobs: among the jobs that are ready one is chosen at random, which finds orders that a
+// pool of threads would produce once a year.
 //
 // `Task.yield` bypasses the hook, as does everything that sleeps without the simulated clock; no shipped target uses
 // either.
@@ -24,7 +24,7 @@ final class SimulatedThread {
   /// Blocking work, such as writing to the disk.
   let work = ManualExecutor()
   private var random: SeededGenerator
-  /// Whether jobs run in the order in which they became ready.
+  /// Whether jobs run in the order of becoming ready.
   var isInOrder = false
 
   init(seed: UInt64) { random = SeededGenerator(seed: seed) }

@@ -1,8 +1,8 @@
 // A seed's life: a folder of recipes, and a few dozen happenings while a program serves them.
 //
-// Between two happenings as many jobs run as the seed says, so that each comes at any moment of what the others began.
-// At the end everything is repaired: the service answers, approvals are given, uncertain steps are resolved, schedules
-// are removed; then every run has to end.
+// Between two happenings as many jobs run as the seed says, so that a happening may come at any moment during the
+// consequences of the others. At the end everything is repaired: the service answers, approvals are given, uncertain
+// steps are resolved, schedules are removed; then every run has to end.
 import ActionKit
 import Agent
 import Basics
@@ -37,16 +37,16 @@ package struct Simulation: Sendable {
   /// How many happenings there are.
   package var moves: Int
 
-  package var seams: Seams
+  package var components: Components
 
   /// From this seed on lives are long; earlier ones, of the test suite, are shorter.
   package static let longLives: UInt64 = 1000
 
-  package init(seed: UInt64, seams: Seams = Seams()) {
+  package init(seed: UInt64, components: Components = Components()) {
     self.seed = seed
     // Derived from the seed alone, so that it replays wherever it was found.
     moves = seed < Simulation.longLives ? 8 + Int(seed % 3) * 7 : 40
-    self.seams = seams
+    self.components = components
   }
 
   /// The report; nil if this platform's runtime can't be simulated.
@@ -64,14 +64,14 @@ package struct Simulation: Sendable {
     await SimulatedThread.run(seed: seed) { [self] thread in
       let director = Director(self, isTold: isTold, on: thread)
       director.play()
-      return SimulationReport(seed: seed, fault: director.world.audit.fault, trace: director.world.audit.trace)
+      return SimulationReport(seed: seed, fault: director.services.audit.fault, trace: director.services.audit.trace)
     }
   }
 }
 
-/// Makes things happen to a world.
+/// Makes things happen to the simulated services.
 final class Director {
-  let world: World
+  let services: SimulatedServices
   private let simulation: Simulation
   private var maker: RecipeMaker
   private var random: SeededGenerator
@@ -79,9 +79,9 @@ final class Director {
   private var lastEvent = 0
   /// Whether the clock was set back while the program runs, so that recorded instants are far away.
   private var wasSetBack = false
-  /// The latest time that a clock has shown, from which on old records are removed.
+  /// The latest time that a clock has shown; it decides which old records are removed.
   private var latest = Timestamp.earliest
-  /// What was counted in `World.looks` at the latest rest, and since when.
+  /// The count of `SimulatedServices.looks` at the latest rest, and since when it is unchanged.
   private var looked: (count: Int, at: Timestamp)?
   /// When the clock was last set, which is noticed at the next reading.
   private var setAt: TimeSpan?
@@ -92,31 +92,31 @@ final class Director {
     // Days around the clock changes of the zones that recipes name.
     let starts = [1_774_663_200, 1_792_803_600, 1_775_300_000, 1_795_167_000]
     let start = starts[Int.random(in: 0..<starts.count, using: &random)] + Int.random(in: 0..<40_000, using: &random)
-    world = World(
+    services = SimulatedServices(
       seed: simulation.seed, on: thread, at: Timestamp(seconds: start) ?? .epoch, isTold: isTold,
-      seams: simulation.seams)
+      components: simulation.components)
     thread.isInOrder = Int.random(in: 0..<4, using: &random) == 0
-    world.compactsAt = [10_000, 40_000, 160_000][Int.random(in: 0..<3, using: &random)]
-    world.isLimited = simulation.seed % 3 == 1
+    services.compactsAt = [10_000, 40_000, 160_000][Int.random(in: 0..<3, using: &random)]
+    services.isLimited = simulation.seed % 3 == 1
     maker = RecipeMaker(seed: simulation.seed &+ 11)
     self.random = random
   }
 
   private func one(in count: Int) -> Bool { Int.random(in: 0..<count, using: &random) == 0 }
   private func number(_ range: Range<Int>) -> Int { Int.random(in: range, using: &random) }
-  private var audit: Audit { world.audit }
+  private var audit: Audit { services.audit }
 
   func play() {
     for (path, text) in maker.called() { put(text, at: path) }
     for name in names where !one(in: 4) { write(name) }
-    world.service.mood = .rough(number(0..<70))
-    world.inbox.put(1, at: "in/a", now: world.now)
+    services.service.mood = .rough(number(0..<70))
+    services.inbox.put(1, at: "in/a", now: services.now)
     ensureProgram()
     for _ in 0..<simulation.moves {
       if audit.fault != nil { return }
       move()
-      latest = max(latest, world.time)
-      if one(in: 3) { world.go(number(0..<60)) } else { rest() }
+      latest = max(latest, services.time)
+      if one(in: 3) { services.go(number(0..<60)) } else { rest() }
       ensureProgram()
     }
     end()
@@ -128,25 +128,25 @@ final class Director {
   private func write(_ name: String) {
     let text = maker.recipe(name, among: names)
     audit.note("write \(name)\n\(text)")
-    world.serve(name, text)
+    services.serve(name, text)
   }
 
   /// Puts a recipe where others call it.
   private func put(_ text: String, at path: String) {
     audit.note("write \(path)\n\(text)")
-    world.folder.put(text, at: path)
+    services.folder.put(text, at: path)
   }
 
   /// Starts a program if there is none, or replaces one that can't continue.
   private func ensureProgram() {
     if audit.fault != nil { return }
-    if let program = world.program {
-      if world.disk.isStopped {
-        world.die(losing: one(in: 3) ? .everything : .some(seed: random.next()))
+    if let program = services.program {
+      if services.disk.isStopped {
+        services.die(losing: one(in: 3) ? .everything : .some(seed: random.next()))
       } else if program.life.hasFailed {
-        world.stop()
+        services.stop()
         // It is unknown what a failed disk has kept.
-        world.disk = world.disk.restarted(losing: .some(seed: random.next()))
+        services.disk = services.disk.restarted(losing: .some(seed: random.next()))
       } else {
         return
       }
@@ -155,41 +155,41 @@ final class Director {
     wasSetBack = false
     setAt = nil
     var tries = 0
-    while world.program == nil, audit.fault == nil {
+    while services.program == nil, audit.fault == nil {
       tries += 1
       if tries > 5 { return audit.fail("no program can be started") }
-      world.start()
-      if world.program == nil { world.disk = world.disk.restarted(losing: .some(seed: random.next())) }
+      services.start()
+      if services.program == nil { services.disk = services.disk.restarted(losing: .some(seed: random.next())) }
     }
   }
 
-  /// Time in which there is no program.
-  private func pass(_ seconds: Int) { world.now = world.now.advanced(by: .seconds(seconds)) ?? world.now }
+  /// Lets time pass without a program.
+  private func pass(_ seconds: Int) { services.now = services.now.advanced(by: .seconds(seconds)) ?? services.now }
 
   private func move() {
-    guard let program = world.program else { return }
+    guard let program = services.program else { return }
     let open = program.store.state.openRuns
     let run = open.isEmpty ? nil : open[number(0..<open.count)]
     switch number(0..<43) {
     case 0...11: advance()
     case 39...41: changeFiles(program)
     case 12, 13:
-      world.die(losing: [.nothing, .everything, .some(seed: random.next())][number(0..<3)])
+      services.die(losing: [.nothing, .everything, .some(seed: random.next())][number(0..<3)])
       if one(in: 2) { pass(number(0..<200_000)) }
     case 14, 15:
       let phases = FaultyFileSystem.Phase.allCases
-      world.disk.fail(at: number(1..<30), .crash(phases[number(0..<phases.count)]))
+      services.disk.fail(at: number(1..<30), .crash(phases[number(0..<phases.count)]))
       audit.note("the machine will stop")
     case 16:
-      world.disk.fail(at: number(1..<30), .error(one(in: 2) ? 28 : 5))
+      services.disk.fail(at: number(1..<30), .error(one(in: 2) ? 28 : 5))
       audit.note("the disk will fail")
-    case 17: world.stop()
+    case 17: services.stop()
     case 18:
       let span = TimeSpan.seconds(number(0..<2) == 0 ? -number(1..<20_000) : number(1..<400_000))
       audit.note("the clock is set by \(span)")
       if span < .zero { wasSetBack = true }
       setAt = program.time.elapsed()
-      world.service.clockWasSet()
+      services.service.clockWasSet()
       program.time.setWallClock(to: program.time.now().advanced(by: span) ?? program.time.now())
     case 19, 20: begin(program)
     case 21...23: signal(program)
@@ -200,7 +200,7 @@ final class Director {
     case 33: if let run { pause(run.id, program) }
     case 34, 35: edit(program)
     case 36, 37: steer(program)
-    case 38: world.service.mood = .rough(number(0..<70))
+    case 38: services.service.mood = .rough(number(0..<70))
     default:
       audit.note("compact")
       let store = program.store
@@ -210,10 +210,10 @@ final class Director {
   }
 
   private func advance() {
-    guard let time = world.program?.time else { return }
+    guard let time = services.program?.time else { return }
     switch number(0..<4) {
     case 0: if let span = time.untilNextSleeper { time.advance(by: span) }
-    case 1, 2: time.advance(by: world.untilSomethingIsDue ?? .seconds(3600))
+    case 1, 2: time.advance(by: services.untilSomethingIsDue ?? .seconds(3600))
     default:
       time.advance(by: .seconds([5, 90, 4000, 30_000, 200_000][number(0..<5)]))
     }
@@ -222,7 +222,7 @@ final class Director {
 
   private func begin(_ program: SimulatedProgram) {
     let name = names[number(0..<names.count)]
-    guard let created = world.newRun(of: name, id: world.newID(program.time.now())) else { return }
+    guard let created = services.newRun(of: name, id: services.newID(program.time.now())) else { return }
     audit.note("begin \(name) as \(created.run)")
     // Ends when the run has begun.
     Task {
@@ -250,9 +250,9 @@ final class Director {
       let path = "in/\(["a", "b", "c"][number(0..<3)])"
       let bytes = one(in: 4) ? nil : number(1..<1000)
       audit.note("file \(path) \(bytes.map { "of \($0)" } ?? "goes")")
-      world.inbox.put(bytes, at: path, now: program.time.now())
+      services.inbox.put(bytes, at: path, now: program.time.now())
     }
-    world.looks += 1
+    services.looks += 1
     // Ends when the folder has been looked at.
     Task { await program.schedules.lookForFiles() }
   }
@@ -292,7 +292,7 @@ final class Director {
     audit.note("resolve \(run.id) \(step.path) as \(["done", "retry", "fail"][choice])")
     if let key = run.key(of: step) {
       audit.resolved(key)
-      if choice == 1 { world.service.grant(key) }
+      if choice == 1 { services.service.grant(key) }
     }
     audit.ask(run.id)
     // Ends when the run continues.
@@ -332,11 +332,11 @@ final class Director {
     let name = names[number(0..<names.count)]
     if one(in: 5) {
       audit.note("remove \(name)")
-      world.folder[name] = nil
-      world.looks += 1
-    } else if one(in: 4), let text = world.folder[name] {
+      services.folder[name] = nil
+      services.looks += 1
+    } else if one(in: 4), let text = services.folder[name] {
       audit.note("break \(name)")
-      world.folder[name] = text + "steps: [\n"
+      services.folder[name] = text + "steps: [\n"
     } else if one(in: 4) {
       for (path, text) in maker.called() { put(text, at: path) }
     } else {
@@ -374,14 +374,14 @@ final class Director {
 
   /// Lets everything run that can, and checks the state afterwards.
   private func rest() {
-    latest = max(latest, world.time)
-    world.settle()
-    guard audit.fault == nil, let program = world.program, !world.disk.isStopped, !program.life.hasFailed else {
+    latest = max(latest, services.time)
+    services.settle()
+    guard audit.fault == nil, let program = services.program, !services.disk.isStopped, !program.life.hasFailed else {
       return
     }
     if audit.isStateFailing {
       // Callers in flight see it when their calls are answered.
-      if !world.service.isCalled { audit.fail("the state takes nothing more, and nobody is told") }
+      if !services.service.isCalled { audit.fail("the state takes nothing more, and nobody is told") }
       return
     }
     let state = program.store.state
@@ -398,31 +398,31 @@ final class Director {
           audit.fail("the run \(run.id) waits for a decision that was made")
         }
       case .running:
-        if !world.service.isCalled(by: run.id), !isDueSoon(run, now) {
+        if !services.service.isCalled(by: run.id), !isDueSoon(run, now) {
           audit.fail("the run \(run.id) is running, but nothing goes on in it")
         }
       case .queued where run.origin.group == nil: audit.fail("the run \(run.id) is queued for nothing")
       default: break
       }
-      if run.pendingCancel != nil, !world.service.isCalled(by: run.id), !run.isInFinally,
+      if run.pendingCancel != nil, !services.service.isCalled(by: run.id), !run.isInFinally,
         run.status == .waiting || run.status == .paused || run.status == .queued
       {
         audit.fail("the run \(run.id) was cancelled and is \(run.status.rawValue)")
       }
     }
     for schedule in state.schedules.values.sorted(by: { $0.id < $1.id })
-    where schedule.pause == nil && schedule.remainingRuns != 0 && world.folder[schedule.recipe] != nil {
+    where schedule.pause == nil && schedule.remainingRuns != 0 && services.folder[schedule.recipe] != nil {
       if let next = audit.nextSlot(of: schedule.id), let age = now.span(since: next), age > .seconds(1300) {
         audit.fail("the slot \(schedule.id) \(next) has no record, and it is \(now)")
       }
     }
-    // The look comes before the rest, after which its files settle; a clock that was set begins the wait again.
-    if looked?.count != world.looks { looked = (world.looks, now) }
+    // The look comes before the rest, and its files settle after it; a clock that was set begins the wait again.
+    if looked?.count != services.looks { looked = (services.looks, now) }
     let since = looked.flatMap { now.span(since: $0.at) } ?? .zero
     if wasSetBack || setAt != nil || since < SimulatedInbox.settle + .seconds(15) { return }
-    for schedule in state.schedules.values where world.folder[schedule.recipe] != nil {
-      guard world.watchers.contains(schedule.spec), let seen = schedule.files?.versions else { continue }
-      for file in world.inbox.files where seen[file.path] != file.version {
+    for schedule in state.schedules.values where services.folder[schedule.recipe] != nil {
+      guard services.watchers.contains(schedule.spec), let seen = schedule.files?.versions else { continue }
+      for file in services.inbox.files where seen[file.path] != file.version {
         audit.fail("the file \(file.path) of \(schedule.id) has not been seen, and it is \(now)")
       }
     }
@@ -432,12 +432,12 @@ final class Director {
   private func isDueSoon(_ run: RunRecord, _ now: Timestamp) -> Bool {
     if wasSetBack { return true }
     // A call may wait until another is over, or until the connection has room.
-    let sleep = world.program?.time.untilNextSleeper ?? .seconds(61)
-    if world.isLimited, world.service.isCalled || sleep < .seconds(61) { return true }
+    let sleep = services.program?.time.untilNextSleeper ?? .seconds(61)
+    if services.isLimited, services.service.isCalled || sleep < .seconds(61) { return true }
     let soon = now.advanced(by: .seconds(61)) ?? now
     return run.steps.contains { step in
       // A step that waits for a block's limit is inside it.
-      if !step.status.isEnded, let limit = world.limit(of: step, in: run), limit <= soon { return true }
+      if !step.status.isEnded, let limit = services.limit(of: step, in: run), limit <= soon { return true }
       return switch step.status {
       case .retrying: step.lastAttempt?.retryAt.map { $0 <= soon } ?? false
       case .waiting: step.wait?.wakeAt.map { $0 <= soon } ?? false
@@ -452,14 +452,14 @@ final class Director {
 
   /// Repairs everything, removes the schedules, and has every run end.
   private func end() {
-    world.service.mood = .healthy
+    services.service.mood = .healthy
     ensureProgram()
     audit.note("the end begins")
-    for name in names { world.folder[name] = nil }
-    if let program = world.program {
+    for name in names { services.folder[name] = nil }
+    if let program = services.program {
       // A fault that was planned no longer happens.
-      world.disk.fail(at: 1 << 40, .error(5))
-      _ = world.perform("remove") {
+      services.disk.fail(at: 1 << 40, .error(5))
+      _ = services.perform("remove") {
         _ = await program.schedules.look()
         _ = await program.schedules.look()
       }
@@ -468,7 +468,7 @@ final class Director {
     var rounds = 0
     while audit.fault == nil {
       ensureProgram()
-      guard let program = world.program, !program.store.state.openRuns.isEmpty else { break }
+      guard let program = services.program, !program.store.state.openRuns.isEmpty else { break }
       rounds += 1
       if rounds > 400 {
         let run = program.store.state.openRuns[0]
@@ -486,19 +486,19 @@ final class Director {
         }
       }
       rest()
-      if let span = world.untilSomethingIsDue ?? program.time.untilNextSleeper { program.time.advance(by: span) }
+      if let span = services.untilSomethingIsDue ?? program.time.untilNextSleeper { program.time.advance(by: span) }
       rest()
     }
     if audit.fault != nil { return }
     checkHistory()
-    world.stop()
-    world.service.checkEnds(of: audit.ended.values.sorted { $0.id < $1.id })
+    services.stop()
+    services.service.checkEnds(of: audit.ended.values.sorted { $0.id < $1.id })
   }
 
   /// Checks that every ended run and settled slot can be found, unless it is too old.
   private func checkHistory() {
-    guard let program = world.program else { return }
-    let found = world.perform("look into the history") { () async -> (runs: [RunSummary], slots: [SlotRecord])? in
+    guard let program = services.program else { return }
+    let found = services.perform("look into the history") { () async -> (runs: [RunSummary], slots: [SlotRecord])? in
       do throws(StateError) {
         return (
           try await program.store.finishedRuns(HistoryQuery(limit: .max)),
@@ -536,7 +536,7 @@ final class Director {
   /// Checks that no secret is in any file.
   private func lookForSecrets() {
     let secret = Array(SimulatedService.secret.utf8)
-    for path in world.disk.paths where world.disk[path]?.contains(secret) == true {
+    for path in services.disk.paths where services.disk[path]?.contains(secret) == true {
       audit.fail("a secret stands in \(path)")
     }
   }

@@ -10,7 +10,7 @@ import Testing
       ("windows-1251", [0xCF, 0xF0], "Пр"), ("koi8-r", [0xF0], "П"), ("iso-8859-7", [0xE1], "α"),
       ("utf-16", [0xFF, 0xFE, 0x61, 0], "a"), ("utf-16be", [0, 0x61, 0xD8, 0x3D, 0xDE, 0], "a😀"),
       ("utf-16le", [0xFF, 0xFE, 0x61, 0], "a"),
-      // What begins with the mark of UTF-8 is in it, whatever was said; if it is, after all.
+      // A mark of UTF-8 overrides the charset that was named, if the bytes are valid UTF-8.
       ("windows-1252", [0xEF, 0xBB, 0xBF, 0xC3, 0xBC], "ü"), ("latin1", [0xEF, 0xBB, 0xBF, 0xFC], "ü"),
     ] as [(String, [UInt8], String)])
   func `bytes are read in the charset that is named`(_ name: String, _ bytes: [UInt8], _ text: String) throws {
@@ -76,7 +76,7 @@ import Testing
   @Test func `a mark counts more than the charset that is named, and an unknown one is told`() throws {
     #expect(try ContentType("a/b; charset=latin1").utf8(of: [0xEF, 0xBB, 0xBF, 0xC3, 0xBC]) == Array("ü".utf8))
     #expect(try ContentType("a/b; charset=x-own").utf8(of: Array("plain".utf8)) == Array("plain".utf8))
-    // UTF-32 isn't known, though its mark begins as that of UTF-16 does.
+    // UTF-32 isn't supported, and its mark begins with the mark of UTF-16.
     #expect(Charset.marked(in: [0xFF, 0xFE, 0, 0, 0x61, 0, 0, 0]) == nil)
     let fault = try #require(throws: CharsetError.self) { try ContentType("a/b; charset=x-own").utf8(of: [0xFC]) }
     #expect(fault.message == "is in the charset 'x-own', which isn't known")

@@ -96,7 +96,7 @@ import Testing
     #expect(throws: FileError(.read, folder, .system(EISDIR))) { try Files.read(folder) }
     #expect(
       FileError(.read, "a", .notRegular(.pipe)).description == "cannot read 'a': it is a pipe, not a regular file")
-    // What a shell's <(…) gives is a pipe of this process's own.
+    // A shell's <(…) is a pipe that this process owns.
     var ends: [Int32] = [0, 0]
     try #require(pipe(&ends) == 0)
     #expect(write(ends[1], "given", 5) == 5)

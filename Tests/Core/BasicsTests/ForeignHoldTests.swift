@@ -27,7 +27,7 @@ import Testing
     (0o755, 0o755, 0o644, nil), (0o755, 0o755, 0o600, nil),
     (0o755, 0o755, 0o666, "O/folder/file"), (0o755, 0o755, 0o646, "O/folder/file"),
     (0o755, 0o777, 0o644, "O/folder"),
-    // Only owners may rename and remove what is in it, but others may put something beside it.
+    // Only owners may rename and remove its entries, but others may add entries.
     (0o755, 0o1777, 0o644, "O/folder"), (0o755, 0o1777, 0o666, "O/folder/file"),
     // One folder above is looked at.
     (0o777, 0o755, 0o644, nil), (0o1777, 0o755, 0o644, nil),

@@ -79,7 +79,7 @@ import Testing
     if bytes.isEmpty { bytes = [0x20] }
   }
 
-  /// What Foundation lets pass and we do not.
+  /// Whether Foundation accepts the text and this reader rejects it.
   private func isStricter(_ error: JSONError) -> Bool {
     error.message.hasSuffix("is given twice") || error.message.hasPrefix("a comma before")
   }
@@ -113,7 +113,7 @@ import Testing
 extension SeededGenerator {
   mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
 
-  /// Any text, with what needs an escape and what takes several bytes.
+  /// A random text, with characters that need an escape and characters of several bytes.
   mutating func text() -> String {
     let scalars: [Unicode.Scalar] = ["a", "b", "\"", "\\", "\n", "\0", "\u{1F}", "é", "名", "😀", " ", "/", "\u{301}"]
     var text = String.UnicodeScalarView()

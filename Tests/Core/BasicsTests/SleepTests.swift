@@ -32,8 +32,8 @@ import Testing
   }
 
   @Test func `a sleep that was cancelled takes no memory until its end`() async throws {
-    // In a process of its own, in which nothing else takes memory. Pages of files don't count, which the kernel keeps or
-    // drops as it likes, and the allocator keeps some free memory for each thread.
+    // The test runs in its own process, because no other code allocates memory there. Pages of files aren't counted,
+    // since the kernel keeps or drops them as it likes. The allocator keeps some free memory for each thread.
     await #expect(processExitsWith: .success) {
       let time = SystemTime()
       func sleepInVain(_ count: Int) async {

@@ -1,7 +1,7 @@
 import Basics
 import Testing
 
-/// What is written to a terminal, whatever is in it.
+/// Texts made safe for a terminal, whatever they contain.
 @Suite struct TerminalTextTests {
   @Test(arguments: [
     ("plain\ttext\nof two lines", "plain\ttext\nof two lines"), ("Grüße, 世界 🎉", "Grüße, 世界 🎉"),
@@ -16,7 +16,8 @@ import Testing
 
   @Test(arguments: [
     ("\u{1B}[1mbold\u{1B}[0m", "\u{1B}[1mbold\u{1B}[0m"), ("\u{1B}[1;31mred\u{1B}[0m", "\u{1B}[1;31mred\u{1B}[0m"),
-    // What hides a text, moves or clears isn't a style of ours.
+    // Only styles that color or emphasise text are kept: sequences that hide text, move the cursor or clear the screen
+    // aren't.
     ("\u{1B}[8mhidden", "␛[8mhidden"), ("\u{1B}[2J", "␛[2J"), ("\u{1B}[38;5;1m", "␛[38;5;1m"), ("\u{1B}[m", "␛[m"),
     ("\u{1B}[999999999999999999999m", "␛[999999999999999999999m"), ("\u{1B}", "␛"), ("\u{1B}[1", "␛[1"),
   ])

@@ -119,9 +119,9 @@ import Testing
     ("0 9 * * *", "UTC", "2026-11-20T09:00:00Z", "2026-11-21T09:00:00Z"),
     ("0 9 * * *", "UTC", "2026-11-20T08:59:59.999Z", "2026-11-20T09:00:00Z"),
     ("30 17 * * FRI", "Australia/Sydney", "2026-11-20T10:00:00Z", "2026-11-27T06:30:00Z"),
-    // 29 February across a year that is no leap year.
+    // 29 February across a year that isn't a leap year.
     ("0 0 29 2 *", "UTC", "2096-02-29T00:00:00Z", "2104-02-29T00:00:00Z"),
-    // Gap: New York, 02:30 on 8 March 2026, is made up for at 03:00; wild minutes go on.
+    // Gap: New York, 02:30 on 8 March 2026, is made up for at 03:00. A wildcard in the minutes continues as usual.
     ("30 2 * * *", "America/New_York", "2026-03-08T06:00:00Z", "2026-03-08T07:00:00Z"),
     ("*/30 * * * *", "America/New_York", "2026-03-08T06:30:00Z", "2026-03-08T07:00:00Z"),
     // Fold: 01:30 on 1 November 2026 counts the first time only.
@@ -131,7 +131,7 @@ import Testing
     ("45 1 * * *", "America/New_York", "2026-11-01T06:10:00Z", "2026-11-02T06:45:00Z"),
     // São Paulo had no midnight on 4 November 2018.
     ("0 0 * * *", "America/Sao_Paulo", "2018-11-03T12:00:00Z", "2018-11-04T03:00:00Z"),
-    // Apia had no 30 December 2011, for which nothing is made up.
+    // Apia had no 30 December 2011; a time on that day isn't made up for.
     ("0 9 30 12 *", "Pacific/Apia", "2011-12-01T00:00:00Z", "2012-12-29T19:00:00Z"),
     ("0 9 * * *", "Pacific/Apia", "2011-12-29T19:00:00Z", "2011-12-30T19:00:00Z"),
     // St John's changed at 00:01 until 2011.

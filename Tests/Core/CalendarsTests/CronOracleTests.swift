@@ -53,7 +53,7 @@ import Testing
   }
 }
 
-/// Every minute of some days: the instants in order, and what the clock shows at each.
+/// Every minute of some days: the instants in order, and the local time of each.
 private struct WallMinutes {
   var instants: [(seconds: Int, local: Int)] = []
   var byLocal: [Int: [Int]] = [:]
@@ -142,7 +142,7 @@ private struct Spec {
     let month = pick(["*", "*", "*", "1-12/2", "3,4,10,11"])
     let weekday = pick(["*", "*", "0", "6", "1-5", "*/3", "0,6"])
     let text = "\(minute) \(hour) \(day) \(month) \(weekday)"
-    // What can never be due is refused, and has no place here.
+    // The parser rejects an expression that is never due, so one that is due replaces it.
     return CronExpression.parse(text).expression == nil ? "0 2 * * *" : text
   }
 }

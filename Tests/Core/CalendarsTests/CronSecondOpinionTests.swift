@@ -73,7 +73,7 @@ import Testing
 
   private func expression(_ random: inout SeededGenerator) -> String {
     func number(_ range: ClosedRange<Int>) -> String { String(Int.random(in: range, using: &random)) }
-    // Without `*/n` in a day field, of which they make different things.
+    // Without `*/n` in a day field, because the two libraries interpret it differently.
     let fields = [
       ["*", "*/15", "0", "30", number(0...59), "0,30", "5-10"], ["*", "*/3", "0", "2", number(0...23), "9-17"],
       ["*", "*", number(1...31), "1-7"], ["*", "*", number(1...12), "JAN,JUL"], ["*", "*", "MON-FRI", "SUN", "6"],

@@ -33,7 +33,7 @@ import Testing
       event("DTSTART;VALUE=DATE:20261225") + "\n" + event("DTSTART;VALUE=DATE:20261226")
         + "\n" + event("DTSTART;VALUE=DATE:20261228"), ["2026-12-25…2026-12-26", "2026-12-28"]
     ),
-    // Folded lines, alarms within, names in any case, what is unknown.
+    // Folded lines, alarms inside events, names in any case, and unknown lines.
     (
       event(
         "dtstart;VALUE=DA\n TE:2026\n\t1225", "SUMMARY:Crăciun: \"zi\"; liberă", "BEGIN:VALARM", "DTSTART:bad",

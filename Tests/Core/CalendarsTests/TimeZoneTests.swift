@@ -173,7 +173,7 @@ import Testing
         try TimeZoneRules(name: "Test", file: Array(good.bytes[..<count]))
       }
     }
-    // Whatever byte is flipped, it is refused or read, never trapped on.
+    // A file with any byte flipped is rejected or read, and never causes a trap.
     for index in good.bytes.indices {
       for mask: UInt8 in [0x01, 0x80, 0xFF] {
         var bytes = good.bytes

@@ -29,7 +29,7 @@ import YAMLReader
     ("&a 12", .int(12)), ("&a !!str 12", .string("12")), ("!!str &a 12", .string("12")),
   ])
   func `types scalars by YAML 1.2`(_ text: String, _ value: Value) throws {
-    // A list's dash stands before each, because a lone dash would be one.
+    // A dash and a space go before each scalar, because a `-` alone would be a list's dash.
     #expect(try read("- [\(text)]\n").at(["0", "0"]) == value)
   }
 

@@ -1,7 +1,7 @@
 import Basics
 import YAMLReader
 
-/// What reading a text reports: `line:column: severity: message [marked text]`, and a line for each note.
+/// The diagnostics of reading a text: `line:column: severity: message [marked text]`, and a line for each note.
 func faults(in text: String, limits: YAMLLimits = .recipe) -> [String] { faults(in: Array(text.utf8), limits: limits) }
 
 func faults(in bytes: [UInt8], limits: YAMLLimits = .recipe) -> [String] {

@@ -3,7 +3,7 @@ import Testing
 import YAMLReader
 
 @Suite struct PlaceTests {
-  /// What the text of a value is, by path.
+  /// The source text of a value, by path.
   @Test(arguments: [
     ("a: 1\nb: 2\n", ["b"], "2"),
     ("ä: 'ö ü'\nb: \"x\"\n", ["b"], "\"x\""),
@@ -51,7 +51,7 @@ import YAMLReader
     #expect(document.range(of: .string("elsewhere")) == 0..<0)
   }
 
-  /// Each value, in which the text between the two bars is what is looked for; and the text that stands for it.
+  /// YAML with the expected source between two bars, and the decoded text to look for.
   @Test(arguments: [
     ("k: ab |cd| ef", "cd"),
     ("k: é |ü| x", "ü"),
@@ -85,7 +85,7 @@ import YAMLReader
     let scalar = try #require(document.scalar(at: value.place))
     let length = try #require(value.string).utf8.count
     let offsets = (0..<length).map(scalar.offset(ofValueOffset:))
-    // The part of the value is what maps into the marked bytes.
+    // The part of the value that maps into the marked bytes.
     let first = try #require(offsets.firstIndex { $0 >= range.lowerBound })
     let end = offsets.firstIndex { $0 >= range.upperBound } ?? length
     let location = scalar.location(of: first..<end)
@@ -137,7 +137,7 @@ import YAMLReader
     #expect(readable > 5000)
   }
 
-  /// The text without its bars, which stand alone in the last two places where they occur, and what they enclose.
+  /// The text without its last two bars, and the range that they enclosed.
   private func unmarked(_ text: String) -> (String, Range<Int>) {
     var bytes = Array(text.utf8)
     let bar = UInt8(ascii: "|")

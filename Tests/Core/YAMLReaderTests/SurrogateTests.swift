@@ -10,7 +10,7 @@ import Testing
     (#""\uD83E\uDD80 and \ud83d\ude00\ud83d\ude01""#, "🦀 and 😀😁"),
     (#"{"a": "x\ud83e\udd80y"}"#, "x🦀y"),
     (#"a: "\ud800\udc00\udbff\udfff""#, "\u{10000}\u{10FFFF}"),
-    // What looks like such an escape and is none stays as it is.
+    // A text that only looks like such an escape is left unchanged.
     (#"["\ud83e\udd80", '\ud83e\udd80']"#, #"\ud83e\udd80"#),
     (#"["\ud83e\udd80", "\\ud83e\\uDD80 \ud83e\udd80"]"#, #"\ud83e\uDD80 🦀"#),
     ("a: \"\\ud83e\\udd80\"\nb: \\uD83E plain # \\ud83e\n", #"\uD83E plain"#),

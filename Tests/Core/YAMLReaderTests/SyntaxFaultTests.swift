@@ -213,7 +213,7 @@ import Testing
     ("a: {b:[c]}", "1:6: error: a space is missing after this `:`, or the text needs quotes [:]"),
     (": x", "1:1: error: a key is missing before this `:` [:]"),
     ("? : x", "1:3: error: a key is missing before this `:` [:]"),
-    // What is never closed, or closes nothing
+    // Unclosed brackets and quotes, and unmatched closing brackets
     ("a: [1, 2", "1:4: error: this `[` is never closed; add `]` [[]"),
     ("a: {x: 1\nb: 3\nc: 4", "1:4: error: this `{` is never closed; add `}` [{]"),
     ("a: 'b\nc: d", "1:4: error: this quote is never closed [']"),

@@ -10,25 +10,25 @@ import PluginLocks
 import Recipes
 import YAMLReader
 
-/// What an input is given to, and what must hold of it.
+/// The code that an input is passed to, and the properties that must hold.
 enum FuzzTarget: String, CaseIterable {
   /// The lexer, the parser and the checker: every fault lies within the text and says something.
   case check
   /// The evaluator with and without the checker before it: the same values give the same result, or the same error.
   case evaluate
-  /// The templates of recipes: their segments cover the text, and what checks can be evaluated.
+  /// The templates of recipes: their segments cover the text, and an expression that checks can be evaluated.
   case template
   /// The reader of YAML: faults lie within the text, and so does every part of every scalar.
   case yaml
-  /// The reader of JSON: what is read is written as what is read again.
+  /// The reader of JSON: a value that was read, written, and read again is the same.
   case json
-  /// Cron's fields: faults lie within the text, and what has none is due at instants that come later and later.
+  /// Cron's fields: faults lie within the text, and an expression without faults is due at increasing instants.
   case cron
   /// Whole recipes: faults lie within the text, and the same text has the same ones.
   case recipe
-  /// What a server answers: fields, dates, encodings, and what a cache makes of them.
+  /// A server's answers: fields, dates, encodings, and a cache's reading of them.
   case answer
-  /// OpenAPI documents: what becomes a lock is a file whose actions can all be read.
+  /// OpenAPI documents: every action of a lock made from one can be read.
   case document
 
   private static let variables: [(name: String, type: ValueType, value: Value)] = {
@@ -150,10 +150,12 @@ enum FuzzTarget: String, CaseIterable {
     return String(decoding: made.dropLast(), as: UTF8.self)
   }
 
-  /// What the checker decides beforehand changes nothing: what it lets through gives what it gives without it.
+  /// Checks that the checker's decisions don't change a result: an expression that checks gives the same result
+  /// unchecked.
   ///
-  /// A sound check reads a null in an optional field as an absent one, so of it only values are compared; and what it
-  /// lets through fails for no type, unless a value comes in whose type nothing checks.
+  /// A sound check reads a null in an optional field as an absent one, so only values are compared for such an
+  /// expression. An expression that checks never fails because of a type, unless a value comes in whose type nothing
+  /// checks.
   private static func expectSame(
     _ checked: CompiledExpression, _ unchecked: CompiledExpression, isPlain: Bool, _ text: String
   ) {
@@ -168,7 +170,7 @@ enum FuzzTarget: String, CaseIterable {
         precondition(!error.message.contains(words), "it was checked, and fails for a type: \(error.message)")
       }
     }
-    // What is computed when it is checked costs nothing when it is evaluated.
+    // An expression that is computed during the check costs nothing during evaluation.
     if [one, other].contains(where: { $0.error?.isLimit == true }) { return }
     if !isPlain, one.value == nil || other.value == nil { return }
     precondition(

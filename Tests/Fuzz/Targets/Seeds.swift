@@ -2,8 +2,8 @@ import Basics
 import Expressions
 import Foundation
 
-/// What the inputs are made from: every function's example, every expression of the checker's table, and a few shapes
-/// that neither has.
+/// The seeds of the inputs: every function's example, every expression of the checker's table, and a few shapes that
+/// neither has.
 struct Seeds {
   private let texts: [String]
 

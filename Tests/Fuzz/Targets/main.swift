@@ -1,10 +1,10 @@
 import CFuzzer
 import Foundation
 
-// Throws garbled texts at what reads expressions, YAML, JSON, schedules, recipes, answers and OpenAPI documents;
-// `make fuzz` builds and runs it. libFuzzer makes the inputs, from seeds that are read from the functions' declarations and the checker's table,
-// and keeps those that reach new code. What it looks for are traps, overflows of the stack, memory errors, and what
-// `FuzzTarget` says must hold of every input.
+// Passes garbled texts to the readers of expressions, YAML, JSON, schedules, recipes, answers and OpenAPI documents;
+// `make fuzz` builds and runs it. libFuzzer makes the inputs from seeds, which come from the functions' declarations
+// and the checker's table, and keeps the inputs that reach new code. It looks for traps, stack overflows, memory
+// errors, and violations of the properties in `FuzzTarget`.
 //
 //   Fuzz check|evaluate|template|yaml|json|cron|recipe|answer|document CORPUS [OPTION OF LIBFUZZER…]
 

@@ -3,9 +3,9 @@ import Expressions
 import Foundation
 import Testing
 
-/// What the checker says: every expression of `Snapshots/Checked.txt` with its type, or its faults with their places.
+/// The checker's results: every expression of `Snapshots/Checked.txt` with its type, or its faults with their places.
 ///
-/// `RECORD_SNAPSHOTS=1 swift test --filter CheckerTests` writes what is found; read the difference before it is kept.
+/// `RECORD_SNAPSHOTS=1 swift test --filter CheckerTests` records the results; read the difference before you keep it.
 @Suite struct CheckerTests {
   /// A scope as a recipe's step has it.
   static let scope: ExpressionScope = {

@@ -3,7 +3,7 @@ import Expressions
 import Foundation
 import Testing
 
-/// What tools apply to expressions: each suggestion does away with its fault, and brings no other.
+/// The fixes that tools apply to expressions: each suggestion removes its fault and causes no other.
 @Suite struct FixedExpressionTests {
   private static func faults(_ text: String) -> [ExpressionFault] {
     switch CompiledExpression.compile(text, in: CheckerTests.scope) {
@@ -17,7 +17,7 @@ import Testing
     return String(decoding: [Diagnostic.Edit(part, code)].applied(to: Array(text.utf8)), as: UTF8.self)
   }
 
-  /// Expressions in which another fault comes to light without the first.
+  /// Expressions with a second fault, reported only once the first is fixed.
   private static let hiding: Set<String> = [
     "student.givenName == null", "n + inputs.counts['a'] * 1.5", "inputs.into == nul", "steps.backup?.path",
   ]

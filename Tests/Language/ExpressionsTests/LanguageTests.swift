@@ -2,7 +2,7 @@ import Basics
 import Expressions
 import Testing
 
-/// What expressions mean, in tables of expression and value; the suite beside the project has far more.
+/// The values of expressions, in tables; the conformance suite beside the project has far more.
 @Suite struct LanguageTests {
   private static let scope: ExpressionScope = {
     var scope = ExpressionScope(rules: .plain)

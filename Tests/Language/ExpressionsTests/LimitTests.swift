@@ -36,7 +36,8 @@ import Testing
       switch CompiledExpression.compile(text, in: scope) {
       case .failure(let faults): outcome = faults.list.first?.message
       case .success(let program):
-        // What is not deep enough in `y` ends the evaluation of selections at their innermost, after all the recursion.
+        // A `y` that isn't nested deeply enough ends the evaluation at the innermost selection, after all the
+        // recursion.
         _ = try? program.evaluate([.int(1), .map(ValueMap())])
       }
     }
@@ -111,7 +112,7 @@ import Testing
     #expect(faults.list.map(\.message) == ["the expression has 100001 characters; 100000 are the most"])
   }
 
-  /// Forty bindings, each of which holds the one before twice, around an expression.
+  /// Forty nested bindings around an expression; each binding uses the previous one twice.
   private static func doubling(_ count: Int, _ left: String, _ right: String, around body: String) -> String {
     let bindings = (0..<count).map { index in
       let before = index == 0 ? "x" : "v\(index - 1)"

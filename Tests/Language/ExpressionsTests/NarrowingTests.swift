@@ -2,7 +2,7 @@ import Basics
 import Expressions
 import Testing
 
-/// What may be absent is read only where it is known to be there.
+/// An optional value is read only where it is known to be present.
 @Suite struct NarrowingTests {
   private static let item = ObjectType(
     "item",

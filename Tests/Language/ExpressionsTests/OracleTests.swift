@@ -27,7 +27,7 @@ import Testing
     #expect(compared > 2000, "the generator makes too little that can be compared")
   }
 
-  /// The lines of the reference; nil where it cannot be had.
+  /// The lines of the reference; nil if it isn't available.
   private func lines(seed: Int, count: Int) async throws -> [ArraySlice<UInt8>]? {
     let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures/oracle.py")
     let text = try String(contentsOf: script, encoding: .utf8)

@@ -15,9 +15,9 @@ private struct Generator: RandomNumberGenerator {
   }
 }
 
-/// What checks never fails for a reason that the expression itself could have told.
+/// An expression that checks never fails for a reason that the expression alone shows.
 @Suite struct SoundnessTests {
-  /// What only data can decide, by the beginning or the middle of its message.
+  /// Errors that depend on data, by the beginning or the middle of the message.
   private static let decidedByData = [
     "is outside the range", "is outside the list", "cannot be divided by zero", "the map has no key",
     "cannot be read as",

@@ -5,13 +5,13 @@ import Testing
 
 /// A fix that a message suggests must itself check.
 @Suite struct SuggestionTests {
-  /// What stands for `…` in a suggestion: one of them fits.
+  /// Values to put in the place of `…` in a suggestion: one of them fits.
   private static let fillers = [
     "0", "0.0", "'x'", "false", "[]", "{}", "timestamp(0)", "duration('1s')", "optional.none()", "0u", "n",
     "{'state': 'ready'}", "'ready'", "inputs.tags",
   ]
 
-  /// What stands before the backticks of a suggestion.
+  /// The texts before the backticks of a suggestion.
   private static let leads = [
     "rite", "compare it, as in", "methods, as in", "split it first, as in", "a list of one is", "every item is",
     "added as a list:", "asked with", "read one item,", "or all,",
@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  /// Where a suggestion may be meant to stand: at the fault, or in the place of some part of what is at fault or holds it.
+  /// Possible places for a suggestion: the fault, a part of it, or an expression around it.
   private static func places(_ text: String, _ range: Range<Int>) -> [Range<Int>] {
     let bytes = Array(text.utf8)
     var ends: [Int] = [0, bytes.count]

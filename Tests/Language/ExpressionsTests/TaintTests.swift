@@ -29,7 +29,7 @@ import Testing
         form.receiver == nil
         ? "\(form.name)(\(names.joined(separator: ", ")))"
         : "\(names[0]).\(form.name)(\(names.dropFirst().joined(separator: ", ")))"
-      // What may be empty is asked first.
+      // An optional value is first checked for presence.
       return CompiledExpression.compile(form.name == "value" ? "a0.hasValue() ? [\(call)] : []" : call, in: scope)
     }
 
@@ -137,7 +137,7 @@ import Testing
         Issue.record("\(text) is a \(type)")
       }
     }
-    // What takes a secret takes anything made with one.
+    // A parameter that accepts a secret accepts any value made from one.
     _ = try CompiledExpression.compile(text, in: Self.scope, expecting: .secret(.dyn)).get()
   }
 }

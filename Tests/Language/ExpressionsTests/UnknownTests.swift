@@ -51,7 +51,7 @@ import Testing
     ("made.key + n", "known after 'make'"),
     ("made.key == 1 && true", "known after 'make'"),
     ("n == 4 || made.key == 1", "known after 'make'"),
-    // An error may be overruled by what is not known yet, and not the other way round.
+    // An unknown value may override an error, but not the other way round.
     ("n / (n - 3) == 1 && made.key == 1", "known after 'make'"),
     ("made.key == 1 ? 1 : 2", "known after 'make'"),
     ("has(made.url)", "known after 'make'"),

@@ -115,7 +115,7 @@ import Testing
     for label in sample.present { #expect(labels.contains(label), "\(label)") }
   }
 
-  /// What is put in for an entry, as the line then is.
+  /// The whole line after an entry was chosen.
   @Test(arguments: [
     ("inputs: { a: { type: ¦ } }", "choice(a, b)", "inputs: { a: { type: \"choice(a, b)\" } }"),
     ("steps:\n  - { let: { a: ¦ } }", "${{ }}", "  - { let: { a: \"${{  }}\" } }"),
@@ -203,7 +203,7 @@ import Testing
       for access in service.memberAccesses(in: source) {
         count += 1
         guard Self.isThorough || count.isMultiple(of: 3) else { continue }
-        // What works for long lets others go on.
+        // Lets other tests run during this long loop.
         await Task.yield()
         let lineEnd = source.bytes[access.lowerBound...].firstIndex(of: ASCII.newline) ?? source.bytes.count
         let cut = Source(name: path, bytes: Array(source.bytes[..<access.lowerBound]) + source.bytes[lineEnd...])

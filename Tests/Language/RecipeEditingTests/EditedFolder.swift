@@ -81,7 +81,7 @@ struct EditedFolder {
     return environment
   }
 
-  /// What a check says of each file.
+  /// The diagnostics of each file.
   var diagnostics: [String: [Diagnostic]] {
     files.mapValues(diagnostics)
   }

@@ -22,7 +22,10 @@ import Testing
   @Test(
     arguments: [
       ("ste¦ps: [{ wait: 1s }]", "**steps**: `list`\n\nThe steps, which run one after another."),
-      ("steps: [{ wait: 1s, ti¦meout: 1h }]", "**timeout**: `duration`\n\nHow long it may take, with all its tries."),
+      (
+        "steps: [{ wait: 1s, ti¦meout: 1h }]",
+        "**timeout**: `duration`\n\nHow long a step may take, with all its attempts."
+      ),
       (
         "steps:\n  - uses: markbook.getMarkbook\n    with: { mark¦bookKey: 1 }",
         "**markbookKey**: `int` (required)\n\nKey of the markbook."
@@ -30,7 +33,7 @@ import Testing
       (recipe + "  - let: { a: \"${{ inputs.mark¦book }}\" }", "**markbook**: `int`\n\nThe key."),
       (
         recipe + "  - let: { a: '${{ steps.book.tasks.ma¦p(t, t.name) }}' }",
-        "```cel\nmap(x, value)\n```\n\nA list with a value made of each item.\n\nGives `list(string)`"
+        "```cel\nmap(x, value)\n```\n\nA list with a value for each item.\n\nGives `list(string)`"
       ),
       (
         recipe + "  - let: { a: \"${{ 'a'.starts¦With('b') }}\" }",
@@ -60,18 +63,18 @@ import Testing
       (recipe + "  - let: { a: '${{ nothing¦ }}' }", "**nothing**: `dyn`"),
       (
         "steps: [{ approve: { prompt: a, onTime¦out: fail } }]",
-        "**onTimeout**: `fail | continue`\n\nWhat happens when the time has run out.\n\nDefault: `fail`"
+        "**onTimeout**: `fail | continue`\n\nWhether the step fails or the run continues when the time has run out.\n\nDefault: `fail`"
       ),
       ("steps: [{ approve: { prompt: a, onTimeout: fa¦il } }]", "**fail**\n\nThe step fails as timed out."),
       ("on: [{ every: 1h, overlap: sk¦ip }]", "**skip**\n\nThe slot starts nothing."),
       ("on:\n  - every: 1h\n    dstGap: 'shi¦ft'", "**shift**\n\nThe slot is due at the first instant after the gap."),
       (
         "steps: [{ wait: 1s, retry: { on: [network, server¦] } }]",
-        "**server**\n\nThe service answered that it failed."
+        "**server**\n\nThe service reported that it failed."
       ),
       (
         "steps:\n  - uses: file.read\n    retry:\n      on:\n        - time¦out",
-        "**timeout**\n\nNo answer came in time."
+        "**timeout**\n\nNo answer arrived in time."
       ),
       (
         "steps: [{ uses: shell.run, with: { effect: pu¦re } }]",
@@ -90,7 +93,7 @@ import Testing
         May be absent.
         """
       ),
-      // What can't be told by a type's name.
+      // Types that need more than their name to describe.
       (
         recipe + "  - let: { al¦l: '${{ steps.book.classes }}' }",
         """
@@ -133,7 +136,7 @@ import Testing
         (optional A).orValue(A) -> A
         ```
 
-        What the optional holds, otherwise the value given.
+        The optional's value, or the given value if it is empty.
 
         For example: `{'a': 1}.?a.orValue(0) == 1`
         """
@@ -149,8 +152,8 @@ import Testing
   @Test(
     arguments: [
       (
-        "inputs: { na¦me: { type: string, choices: [Ada, Alan], default: Ada, summary: Who is greeted. } }",
-        "**name**: `'Ada' or 'Alan'` (default `Ada`)\n\nWho is greeted."
+        "inputs: { na¦me: { type: string, choices: [Ada, Alan], default: Ada, summary: The name to greet. } }",
+        "**name**: `'Ada' or 'Alan'` (default `Ada`)\n\nThe name to greet."
       ),
       ("inputs: { name¦: int }", "**name**: `int` (required)"),
       (
@@ -204,21 +207,21 @@ import Testing
 
   @Test(
     arguments: [
-      ("ha¦s(run.slot)", "```cel\nhas(a.b)\n```\n\nWhether a field that may be absent is there."),
-      ("c¦el.bind(x, 1, x)", "```cel\ncel.bind(x, value, result)\n```\n\nThe result, in which x stands for the value."),
+      ("ha¦s(run.slot)", "```cel\nhas(a.b)\n```\n\nWhether a field that may be absent exists."),
+      ("c¦el.bind(x, 1, x)", "```cel\ncel.bind(x, value, result)\n```\n\nThe result, where x is the value."),
       (
         "cel.bi¦nd(x, 1, x)",
-        "```cel\ncel.bind(x, value, result)\n```\n\nThe result, in which x stands for the value.\n\nGives `int`"
+        "```cel\ncel.bind(x, value, result)\n```\n\nThe result, where x is the value.\n\nGives `int`"
       ),
       (
         "[1].fil¦ter(x, x > 1)",
-        "```cel\nfilter(x, condition)\n```\n\nThe items for which the condition holds.\n\nGives `list(int)`"
+        "```cel\nfilter(x, condition)\n```\n\nThe items that meet the condition.\n\nGives `list(int)`"
       ),
       (
         "{'a': 1}.transformMap¦Entry(k, v, {k: v})",
-        "```cel\ntransformMapEntry(key, x, {newKey: value})\n```\n\nA map of the entries made of each key and its value.\n\nGives `map(string, int)`"
+        "```cel\ntransformMapEntry(key, x, {newKey: value})\n```\n\nA map of the entries computed from each key and its value.\n\nGives `map(string, int)`"
       ),
-      ("in¦t( 1.5 )", "The double cut off at its point.\n\nFor example: `int(-3.9) == -3`"),
+      ("in¦t( 1.5 )", "The double without its fraction.\n\nFor example: `int(-3.9) == -3`"),
       ("int¦(run.id)", "The decimal number in a text.\n\nFor example: `int('-12') == -12`"),
       (
         "int¦(true ? 1.5 : 2.5)",
@@ -309,7 +312,7 @@ import Testing
       } == found)
   }
 
-  /// What messages hide of a text moves nothing behind it, and takes no fix from what is beside it.
+  /// Masking a secret in messages doesn't shift the places of later faults or remove the fixes of faults beside it.
   @Test func `finds what is at fault in a text with a secret in it`() {
     let text = "connections:\n  http: { token: PLANTED-secret, baseUrl: https://a.example }\n"
     let source = Source(name: "errand.yaml", text: text)

@@ -3,7 +3,7 @@ import RecipeEditing
 import Testing
 
 @Suite struct NavigationTests {
-  /// A folder with `¦` where the cursor is, and what is found from there.
+  /// A folder with `¦` at the cursor, and the places found from there.
   struct Case: CustomTestStringConvertible, Sendable {
     var text: String
     var found: [String]
@@ -35,7 +35,7 @@ import Testing
     Case("steps:\n  - forEach: [1, 2].map(a, a¦)\n    as: a\n    wait: 1s"),
     Case(
       "steps:\n  - { forEach: \"[1]\", as: a, indexAs: i, steps: [{ if: a == ¦i, wait: 1s }] }", "recipe.yaml:2:39 i"),
-    // Of two blocks that declare the same name, the one around.
+    // Two blocks declare the same name: the block around the cursor counts.
     Case(
       "steps:\n  - steps: [{ let: { a: 1 } }, { if: a == 1, wait: 1s }]\n"
         + "  - steps: [{ let: { a: 2 } }, { if: ¦a == 1, wait: 1s }]", "recipe.yaml:3:22 a"),
@@ -128,7 +128,7 @@ import Testing
       "steps: [{ call: shop.yaml, with: { day: a } }]\n%% shop.yaml\n\(shop.replacing("recipe: shop", with: "recipe: sh¦op"))\n"
         + "%% next.yaml\non: [{ afterRecipe: shop }]\nsteps: [{ wait: 1s }]\n%% shop.test.yaml\nrecipe: shop.yaml",
       "shop.yaml:1:9 shop", "next.yaml:1:21 shop", "recipe.yaml:1:17 shop.yaml", "shop.test.yaml:1:9 shop.yaml"),
-    // The type of a block carries its ids on.
+    // The type of a block holds the ids of its steps, so a name for the block finds them too.
     Case(
       "steps:\n  - id: a\n    steps: [{ id: ¦b, uses: file.list, with: { folder: a } }]\n  - let: { c: \"${{ steps.a }}\" }\n"
         + "  - if: steps.a.b.entries.size() + c.b.entries.size() > 1\n    wait: 1s",

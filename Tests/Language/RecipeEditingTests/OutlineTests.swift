@@ -4,7 +4,7 @@ import RecipeEditing
 import Testing
 
 @Suite struct OutlineTests {
-  /// A file, and what is told of it.
+  /// A file, and the items reported about it.
   struct Case: CustomTestStringConvertible, Sendable {
     var path: String
     var text: String
@@ -143,7 +143,7 @@ import Testing
     Case(
       "a.yaml", "steps:\n  - fail: >-\n      ${{ 'a b\n      c' + run.\n      id }}",
       "string 'a b", "string c'", "variable run", "property id"),
-    // What can't be read is told by its words, and comments are none.
+    // Unreadable expressions are reported word by word, and comments aren't reported.
     Case(
       "a.yaml", "steps:\n  - fail: ${{ run. }} # ${{ run.id }}\n  - fail: \"${{ run.id + \"\n  us\n", "variable run",
       "variable run",
@@ -170,7 +170,7 @@ import Testing
       "zone: UTC\ninputs: { a: int }\non: [{ id: a, every: 90m, inputs: { a: 1 } }, { id: b, at: 2027-01-02T03:04:05Z, inputs: { a: 1 } }]\nsteps:\n  - us",
       "3:45 next: Fri 27 Nov 19:30, Fri 27 Nov 21:00, Fri 27 Nov 22:30 (every 90 minutes, UTC)",
       "3:100 next: Sat 2 Jan 2027 03:04:05 (once, UTC)"),
-    // The faulty ones are passed over, and those that are due at no times.
+    // Faulty entries are skipped, and so are entries without due times.
     Case(
       "a.yaml",
       "on:\n  - { id: a, cron: \"0 25 * * *\" }\n  - { id: b, event: { name: x } }\n  - id: c\n    at: 2026-01-01T00:00:00Z\n  - { id: d, every: 1h, paused: true }\nsteps: [{ wait: 1s }]",

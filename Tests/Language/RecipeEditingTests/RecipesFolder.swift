@@ -54,7 +54,7 @@ struct RecipesFolder: Sendable {
 }
 
 extension EditorService {
-  /// Where the names stand that follow a dot in the expressions of a file, but for those of which nothing is known.
+  /// The ranges of the names that follow a dot in the expressions of a file, except names of an unknown type.
   func memberAccesses(in source: Source) -> [Range<Int>] {
     observed(source).texts.filter { $0.source === source }.flatMap { text -> [Range<Int>] in
       let parts = text.expressions.flatMap { text.names.parts(of: text.value, $0) }.filter { part in

@@ -4,7 +4,7 @@ import Testing
 import YAMLReader
 
 @Suite struct RecoveredTextTests {
-  /// A text, and what is left of it, with dots in the place of each byte that was blanked.
+  /// A text, and the recovered text with dots in the place of each blanked byte.
   struct Case: CustomTestStringConvertible, Sendable {
     var text: String
     var left: String

@@ -23,7 +23,7 @@ import Testing
       "steps:\n  - { id: ¦a, uses: file.list, with: { folder: x } }\n  - fail: ${{ string(steps.a.entries) + steps['a'].entries }}",
       "b", "recipe.yaml:2:   - { id: b, uses: file.list, with: { folder: x } }",
       "recipe.yaml:3:   - fail: ${{ string(steps.b.entries) + steps['b'].entries }}"),
-    // Keys in quotes stay so, and what is escaped is written out.
+    // A quoted key stays quoted, and an escape in it is written out.
     Case(
       "inputs:\n  \"day\": string\nsteps:\n  - fail: \"${{ inputs[\\\"d¦ay\\\"] + inputs.\\u0064ay + inputs['d\\\\u0061y'] }}\"",
       "date", "recipe.yaml:2:   \"date\": string",
@@ -54,7 +54,7 @@ import Testing
       "question",
       "o.test.yaml:2: cases: [{ case: a, do: [run, { approve: o/question, expect: { steps: { o/question: succeeded, o: running }, that: \"steps['o/question'].attempts == 1\" } }] }]",
       "shop.yaml:1: steps: [{ id: question, approve: { prompt: a } }, { id: o, wait: 1s }]"),
-    // What a type carries on.
+    // Ids that a type holds.
     Case(
       "steps:\n  - id: a\n    steps: [{ id: ¦b, uses: file.list, with: { folder: x } }]\n  - let: { c: \"${{ steps.a }}\" }\n  - if: c.b.entries.size() > 0\n    wait: 1s",
       "d", "recipe.yaml:3:     steps: [{ id: d, uses: file.list, with: { folder: x } }]",
@@ -63,7 +63,7 @@ import Testing
       "steps:\n  - id: a\n    uses: file.list\n    with: { folder: x }\n    repeat: { carry: { ¦n: 1 }, next: { n: \"${{ n + 1 }}\" }, until: n > 3 }\n  - if: steps.a.n > 1\n    wait: 1s",
       "m", "recipe.yaml:5:     repeat: { carry: { m: 1 }, next: { m: \"${{ m + 1 }}\" }, until: m > 3 }",
       "recipe.yaml:6:   - if: steps.a.m > 1"),
-    // Of two blocks that declare a name, the one that is meant.
+    // Two blocks declare the same name: only the one at the cursor is renamed.
     Case(
       "steps:\n  - steps: [{ let: { a: 1 } }, { if: a == 1, wait: 1s }]\n  - steps: [{ let: { ¦a: 2 } }, { if: a == 1, wait: 1s }]",
       "b", "recipe.yaml:3:   - steps: [{ let: { b: 2 } }, { if: b == 1, wait: 1s }]"),
@@ -115,7 +115,7 @@ import Testing
       "question",
       "a.test.yaml:2: cases: [{ case: a, do: [run, { approve: 'p[0]/question', expect: { that: [\"steps['p[0]/question'].attempts == 1\", has(steps.question)] } }] }]",
       "recipe.yaml:5:     steps: [{ id: question, approve: { prompt: a } }]"),
-    // The keys of what a test expects of outputs.
+    // The keys of the outputs that a test expects.
     Case(
       "steps:\n  - id: all\n    forEach: \"[1]\"\n    as: n\n    steps:\n      - { id: ¦book, uses: file.list, with: { folder: x } }\n"
         + "outputs: { all: \"${{ steps.all }}\", other: { book: 1 } }\n%% a.test.yaml\nrecipe: recipe.yaml\n"
@@ -217,7 +217,7 @@ import Testing
       let names = folder.names(in: source)
       for (index, offset) in names.enumerated() {
         count += 1
-        // What works for long lets others go on.
+        // Lets other tests run during this long loop.
         await Task.yield()
         let taken = names[(index + 1) % names.count]
         for name in Self.isThorough || count % 10 == 0 ? ["anotherName"] : [] {
@@ -259,7 +259,7 @@ import Testing
 }
 
 extension EditedFolder {
-  /// Where the names stand that a recipe declares.
+  /// The places of the names that a recipe declares.
   fileprivate func names(in source: Source) -> [Int] {
     let observer = CheckObserver()
     var environment = environment

@@ -3,7 +3,7 @@ import RecipeEditing
 import Testing
 
 @Suite struct TextOutlineTests {
-  /// A text with `¦` where the cursor is, and what is being written there.
+  /// A text with `¦` at the cursor, and the part being written there.
   struct Case: CustomTestStringConvertible, Sendable {
     var text: String
     var place: TextCursor.Place

@@ -1,4 +1,4 @@
-// Tables of recipes and of what is said about them, in files that read like both:
+// Tables of recipes and their diagnostics, in files that read like both:
 //
 //     %% case the name of the case
 //     recipe: …
@@ -18,7 +18,7 @@ import Testing
 
 struct Case: Sendable, CustomTestStringConvertible {
   var name: String
-  /// The text by file; what is checked is `recipe.yaml`.
+  /// The texts by file; the file to check is `recipe.yaml`.
   var files: [String: String] = [:]
   /// The names of the files in order, for writing them again.
   var order: [String] = []
@@ -61,7 +61,7 @@ struct CaseFile {
   static let main = "recipe.yaml"
   static let isRecording = ProcessInfo.processInfo.environment["RECORD_CASES"] != nil
 
-  /// Expects of each case what it says, or writes down what is said.
+  /// Compares each case's diagnostics with the file, or records them.
   func expect(_ answer: (Case) -> String) throws {
     #expect(!cases.isEmpty, "there are no cases in \(path)")
     var text = ""
@@ -92,7 +92,7 @@ extension String {
 extension RecipeEnvironment {
   static let catalog = ActionCatalog([DeskPlugin.self, MarkbookPlugin.self])
 
-  /// An environment in which the files of a case are all there are.
+  /// An environment with only the files of a case.
   static func test(
     _ files: [String: String] = [:], connections: [String: String]? = nil, zone: String? = nil
   ) -> RecipeEnvironment {

@@ -1,6 +1,6 @@
 import ActionKit
 
-/// Actions of every effect and with every kind of field, which nobody ever runs.
+/// Actions of every effect and with every kind of field, which are never run.
 enum DeskPlugin: Plugin {
   static let name = "desk"
   static let summary = "Files papers."

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Recipes
 
-/// What tools apply: each fix of a fault does away with it, and brings no other.
+/// The fixes that tools apply: each fix removes its fault and causes no other.
 @Suite struct `Fixes of faults` {
   private static func faults(_ files: [String: String], hasHints: Bool = false) -> [Diagnostic] {
     let connections: [String: String]? =
@@ -73,10 +73,10 @@ import Testing
   }
 
   private static func mended(_ text: String) -> String {
-    let mending = Mending(Array(text.utf8)) { bytes in
+    let search = FixSearch(Array(text.utf8)) { bytes in
       faults([CaseFile.main: String(decoding: bytes, as: UTF8.self)])
     }
-    return String(decoding: mending.text, as: UTF8.self)
+    return String(decoding: search.text, as: UTF8.self)
   }
 
   /// Lines of a step, as they are written and as they are mended.
@@ -172,20 +172,20 @@ import Testing
 
   /// Expressions whose fixes choose for the author.
   @Test(arguments: [
-    // Of several names, and of a series.
+    // Several similar names, and a numbered series.
     "inputs.mark3", "inputs.mark", "inputs.mark12",
-    // What gives a default or chooses elsewhere.
+    // Operators that give a default or choose a value in other languages.
     "inputs.text || 'world'", "inputs.text or 'world'", "inputs.mark1 & 1", "inputs.flag && 'x' || 'y'",
     "'x' ? 1 : 2",
     // Dates, numbers in texts, texts as numbers, and decimals.
     "inputs.day + 1", "inputs.mark1 + '5'", "inputs.text > 5", "inputs.text * 3", "7 % 2.5", "[1, 2][1.5]",
     "lists.range(2.9)", "1 + '2'", "inputs.text in [1]", "math.abs(inputs.text)",
-    // A zone, and what binds otherwise.
+    // A missing time zone, and a difference in operator precedence.
     "inputs.at > '2026-01-01'", "inputs.thing.note ?? inputs.text == 'a'",
     // Examples.
     "inputs.level ? 1 : 2", "inputs.text ? 1 : 2", "inputs.at.month", "inputs.length.seconds", "inputs.length.days",
     "inputs.at.epoch", "inputs.at.strftime('%H')",
-    // What differs from one language to another, or for some values.
+    // Functions that differ between languages, or for some values.
     "inputs.text.substr(1, 3)", "inputs.text.slice(-3)", "inputs.text.toUpperCase()", "inputs.words.select(x, x + 'a')",
     "inputs.words.find(x, x != '')", "'a {}'.format(inputs.text)", "inputs.text.toInt()",
     // Dates as times, and quotients of ints.
@@ -321,7 +321,7 @@ import Testing
     #expect(Self.mended(recipe(wrong)) == recipe(right))
   }
 
-  /// What a fix makes of a recipe that only its author can choose.
+  /// Fixes that guess, which only the author can apply, and the recipes that they produce.
   @Test(arguments: [
     ("on: { cron: 0 8 * * * }", "on: [{ cron: \"0 8 * * *\", zone: UTC }]"),
     ("on:\n  cron: 0 8 * * *", "on: [{ cron: \"0 8 * * *\", zone: UTC }]"),
@@ -344,7 +344,9 @@ import Testing
     #expect(fixes.isEmpty)
   }
 
-  /// Repeated steps with faults of which some fixes bring others, and how they are left.
+  /// Steps with faults, to be repeated, and the same steps after fixing.
+  ///
+  /// Some fixes of the last example reveal further faults.
   @Test(arguments: [
     ("- wiat: 5m", "- wait: 5m"), ("- let:\n\ta: 1", "- let:\n    a: 1"),
     (
@@ -358,27 +360,27 @@ import Testing
     }
     var checked = 0
     let text = Array(recipe(wrong).utf8)
-    let mending = Mending(text) { bytes in
+    let search = FixSearch(text) { bytes in
       checked += 1
       return Self.faults(String(decoding: bytes, as: UTF8.self))
     }
-    #expect(String(decoding: mending.text, as: UTF8.self) == recipe(right))
-    #expect(mending.isComplete == !wrong.contains("fnid"))
+    #expect(String(decoding: search.text, as: UTF8.self) == recipe(right))
+    #expect(search.isComplete == !wrong.contains("fnid"))
     #expect(checked <= (wrong.contains("\t") ? 303 : 60), "\(checked)")
   }
 
   @Test func `What there is no time for is left, and told`() {
     let text = Array("recipe: x\nsumary: A.\nsteps: [{ wait: 1s }]\n".utf8)
-    let mending = Mending(text) {
+    let search = FixSearch(text) {
       false
     } check: {
       Self.faults(String(decoding: $0, as: UTF8.self))
     }
-    #expect(mending.text == text)
-    #expect(!mending.isComplete)
+    #expect(search.text == text)
+    #expect(!search.isComplete)
   }
 
-  /// What has several answers, or a value that only the author knows, is left as it is.
+  /// A fault with several possible fixes, or with a value that only the author knows, is left unchanged.
   @Test(arguments: [
     ("- wait: 5", ["write 5s", "write 5m", "write 5h"]),
     ("- uses: desk.find\n  with: { age: 5 }", ["write 5s", "write 5m", "write 5h", "write 5d"]),

@@ -8,7 +8,7 @@ import Testing
 @Suite struct `How long checking takes` {
   /// The processor time of this thread that checking a recipe and showing its faults takes, at best of three times.
   ///
-  /// - Parameter enough: What is good enough to end the tries.
+  /// - Parameter enough: A time that is low enough to stop trying.
   private func time(of text: String, enough: Double = 0) -> Double {
     func now() -> Double {
       var time = timespec()

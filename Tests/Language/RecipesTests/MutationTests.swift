@@ -3,7 +3,7 @@ import Testing
 
 @testable import Recipes
 
-/// Recipes that went through a mill: whatever comes out is read without a trap, and what is said has a place.
+/// Randomly mutated recipes: each is read without a trap, and each diagnostic has a place.
 @Suite struct `Mutated recipes` {
   @Test(arguments: 0..<8)
   func `No text traps, and each place is inside its text`(_ seed: UInt64) throws {

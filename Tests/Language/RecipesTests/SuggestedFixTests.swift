@@ -4,9 +4,9 @@ import Testing
 
 @testable import Recipes
 
-/// What the tables of faults suggest is done, and the fault must be gone then, without another in its place.
+/// Applies each fix that the tables of faults suggest: the fault must be gone, without another in its place.
 @Suite struct `Fixes that are suggested` {
-  /// What stands for `…` in a suggestion: one of them fits.
+  /// Values to put in the place of `…` in a suggestion: one of them fits.
   private static let fillers = ["'x'", "0", "0.0", "false", "{}", "[]", "'draft'"]
 
   /// The texts that a message suggests to write, each with its forms.
@@ -19,7 +19,7 @@ import Testing
         guard let end = rest.range(of: quote) else { break }
         let text = String(rest[..<end.lowerBound])
         rest = rest[end.upperBound...]
-        // A condition is asked before, not in the place of what is at fault.
+        // A condition goes before the faulty text; it doesn't replace it.
         if text.hasSuffix("&& …") || text.hasPrefix("if: ") { continue }
         found.append(text.contains("…") ? Self.fillers.map { text.replacingOccurrences(of: "…", with: $0) } : [text])
       }
@@ -32,7 +32,7 @@ import Testing
     return found
   }
 
-  /// Where a suggestion may be meant to stand: at the fault, or in the place of what is around it on its line.
+  /// Possible places for a suggestion: the fault, or the text around it on its line.
   private func places(_ bytes: [UInt8], _ range: Range<Int>) -> [Range<Int>] {
     let isBreak = { (byte: UInt8) in byte == 0x0A }
     let start = bytes[..<range.lowerBound].lastIndex(where: isBreak).map { $0 + 1 } ?? 0
@@ -54,7 +54,7 @@ import Testing
   func `do away with the fault`(_ table: String) async {
     var count = 0
     for one in CaseFile(table).cases {
-      // What works for long lets others go on.
+      // Lets other tests run during this long loop.
       await Task.yield()
       let connections: [String: String]? =
         table == "hints" ? nil : ["desk": "desk", "archive": "desk", "markbook": "markbook"]

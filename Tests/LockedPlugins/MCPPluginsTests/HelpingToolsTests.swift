@@ -5,7 +5,7 @@ import MCPPlugins
 import PluginLocks
 import Testing
 
-/// Tools that serve others: what they are given, and what follows from their answers.
+/// Tools that serve other tools: their inputs, and the effects of their answers.
 @Suite(.timeLimit(.minutes(20))) struct HelpingToolsTests {
   /// A write with all that its `_meta` can say, and the tools that serve it.
   private static func tools(

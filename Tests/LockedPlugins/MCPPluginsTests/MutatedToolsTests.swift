@@ -44,7 +44,7 @@ import Testing
          {"type": "object", "properties": {"b": {"type": "boolean", "default": true}}}]}}]}
     """
 
-  /// What the server answers.
+  /// The server's answers.
   private final class Answers: Sendable {
     struct Texts {
       var list = "{}"

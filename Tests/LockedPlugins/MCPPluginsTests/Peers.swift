@@ -6,7 +6,8 @@ import ProcessTestKit
 import Synchronization
 import Testing
 
-/// Servers and the SDK that others wrote, from PyPI: those of the newest version of the protocol, and those of before.
+/// Third-party servers and the SDK, from PyPI: one set for the newest version of the protocol, one for the version
+/// before.
 enum Peers {
   static let modern = [
     PythonPackage("mcp", "2.3.0"), PythonPackage("mcp-server-time", "2026.10.19"),
@@ -14,7 +15,7 @@ enum Peers {
   ]
   static let before = [PythonPackage("mcp", "1.30.0"), PythonPackage("mcp-server-sqlite", "2025.4.25")]
 
-  /// A program of an environment of Python; nil, with a word about it, where it can't be had.
+  /// A program of a Python environment; nil, with a note, if the environment isn't available.
   static func program(_ name: String, of packages: [PythonPackage]) async -> String? {
     await pythonInterpreter(with: packages).map { $0.split(separator: "/").dropLast() }.map {
       "/\($0.joined(separator: "/"))/\(name)"
@@ -45,7 +46,7 @@ enum Peers {
   }
 }
 
-/// What was reported of progress.
+/// The reports of progress.
 final class Heard: Sendable {
   private let reports = Mutex<[ActionContext.Progress]>([])
   func add(_ progress: ActionContext.Progress) { reports.withLock { $0.append(progress) } }

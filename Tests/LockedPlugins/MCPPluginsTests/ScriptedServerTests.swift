@@ -228,11 +228,11 @@ import Testing
       ]))
     let text = try await server.run("environment")["text"]?.string ?? ""
     let names = try JSON.parse(text).map?.members.compactMap(\.name).sorted()
-    // What is set without being named comes from Python itself.
+    // Python itself sets LC_CTYPE, which the settings don't name.
     #expect(names?.filter { $0 != "LC_CTYPE" } == ["A", "B", "HOME", "LANG", "PATH"])
   }
 
-  /// Of a call that fails: the action, its input, the message, the kind and whether anything may have happened.
+  /// Calls that fail: the action, its input, the message, the kind and whether anything may have happened.
   static let faults: [(String, Value, String, ErrorKind, ActionError.Effect)] = [
     ("crash", .map(ValueMap()), "'tried' exited with code 3", .server, .unknown),
     (
@@ -377,7 +377,7 @@ import Testing
         + "garbage, huge, late, misfit, mute, number, pair, question, refuse, steps, strange, wait")
   }
 
-  /// What the file holds once it holds anything else than before.
+  /// The content of the file, as soon as it differs from before.
   private static func content(of file: String, after before: String = "") async throws -> String {
     while true {
       try Task.checkCancellation()
@@ -426,7 +426,7 @@ import Testing
     #expect(try await Self.content(of: "\(folder)/file", after: "\(pid)") == "cancelled")
     await time.waitForSleepers()
     time.advance(by: .seconds(2))
-    // What comes now has a process of its own.
+    // Later calls get a new process.
     #expect(try await server.run("steps")["text"] == .string("three"))
     try Data().write(to: URL(filePath: "\(folder)/late"))
     #expect(try await other.value["text"] == .string("late"))

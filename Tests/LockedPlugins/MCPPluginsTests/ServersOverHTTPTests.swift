@@ -14,7 +14,7 @@ import Testing
     "plain", "html", "status", "cut", "dropped", "held", "never", "expired", "empty", "moved",
   ]
 
-  /// What the server was asked, each with its session.
+  /// The requests to the server, each with its session.
   private final class Asked: Sendable {
     let lines = Mutex<[String]>([])
   }
@@ -116,7 +116,7 @@ import Testing
       let error = try await server.failure(tool)
       #expect(error.kind == kind)
       #expect(error.effect == effect)
-      // That of the client, with the port of the server.
+      // The message of the HTTP client names the server's port, so the table leaves it empty.
       if !message.isEmpty { #expect(error.message == message) }
       if tool == "status" { #expect(error.retryAfter == .seconds(7)) }
       #expect(try await server.run("plain")["text"] == .string("done"))
@@ -151,7 +151,7 @@ import Testing
 
   @Test func `a session that is over is begun anew`() async throws {
     try await Self.serving(isModern: false) { url, asked in
-      // The first session is that of the lock.
+      // Locking opened the first session.
       let lock = try await LockedServer.lock(MCPSource(.url(url)))
       #expect(lock.connection["protocol"]?.string == "2025-06-18")
       let server = try await LockedServer(lock)

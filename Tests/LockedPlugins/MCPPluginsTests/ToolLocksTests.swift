@@ -6,7 +6,7 @@ import Testing
 
 @testable import MCPPlugins
 
-/// What becomes of the tools that a server lists, without a server.
+/// The actions made from a server's list of tools, without a server.
 struct ToolLocksTests {
   /// A way to a server that is never asked.
   private struct NoServer: ServerLink {
@@ -41,7 +41,7 @@ struct ToolLocksTests {
   }
 
   @Test(arguments: [
-    // What takes nothing.
+    // Tools without arguments.
     (#"{"type":"object"}"#, [] as [String]), (#"{"type":"object","properties":{}}"#, []), ("{}", []),
     (#"{"type":"object","additionalProperties":false}"#, []),
     (#"{"$schema":"s","title":"t","description":"d","type":"object","properties":{},"required":[]}"#, []),
@@ -93,7 +93,7 @@ struct ToolLocksTests {
       #"{"allOf":[{"properties":{"k":{}}},{"anyOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}]}]}"#,
       ["arguments: map(string, dyn)"]
     ),
-    // What isn't the schema of an object.
+    // Schemas that don't describe an object.
     (#"{"type":"object","properties":[1]}"#, ["arguments?: map(string, dyn)"]),
     (#"{"type":"null"}"#, ["arguments?: map(string, dyn)"]),
     (

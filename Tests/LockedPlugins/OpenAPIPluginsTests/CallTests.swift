@@ -10,7 +10,7 @@ import Testing
 
 @testable import OpenAPIPlugins
 
-/// What actions of a document send, and what they make of answers, over real HTTP.
+/// The requests that a document's actions send, and the outputs that they read from answers, over real HTTP.
 @Suite struct OpenAPICallTests {
   private static let item = #"{"id": 1, "name": "Pen", "until": null, "more": true}"#
 
@@ -30,7 +30,7 @@ import Testing
             + "&R=1&where=%7B%22a%22%3A%22b%22%7D"
         ])
       #expect(shop.peer.requests.first?.headers["X-Trace"] == "t1")
-      // What isn't declared is left out, and so is what is null.
+      // Undeclared members are left out, and so are nulls.
       #expect(text(page) == #"{"body":{"data":[{"id":1,"name":"Pen"}]},"status":200}"#)
     }
   }
@@ -291,7 +291,7 @@ import Testing
     #expect(!plugin.worksUnconfigured)
   }
 
-  // MARK: What goes wrong
+  // MARK: Faults
 
   @Test func `a lost answer leaves a write uncertain, and says nothing of a read`() async throws {
     try await withPeer(lock("shop.yaml")) { _ in

@@ -157,7 +157,7 @@ import Testing
     let got = action.output.field(named: "body")?.type.described ?? "nothing"
     #expect("\(call["answer"]?.string ?? "") \(got)" == answer)
     #expect(lock.leftOut.isEmpty)
-    // What Swagger consumes and produces is a media type as well.
+    // In Swagger 2.0, `consumes` and `produces` name media types as well.
     let old = try Self.lock(
       """
       swagger: "2.0"

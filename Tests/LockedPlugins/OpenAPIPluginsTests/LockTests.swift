@@ -6,7 +6,7 @@ import Testing
 
 @testable import OpenAPIPlugins
 
-/// What a document becomes.
+/// The lock made from a document.
 @Suite struct OpenAPILockTests {
   @Test(arguments: ["shop.yaml", "pets.json"])
   func `a document has one lock`(_ fixture: String) throws {

@@ -38,7 +38,7 @@ import Testing
     var (count, plugins, calls) = (0, 0, 0)
     while seconds.map({ begin.duration(to: .now) < .seconds($0) }) ?? (count < 150) {
       let seed = first &+ UInt64(count)
-      // What traps tells its seed by the last line.
+      // After a trap, the last line written holds the seed.
       if seconds != nil { try Data("\(seed)\n".utf8).write(to: URL(filePath: "/tmp/errand-mutated-seed")) }
       var random = SeededGenerator(seed: seed)
       count += 1
@@ -76,7 +76,7 @@ import Testing
     let settings = Value.object(["baseURL": .string("http://a.example"), "folder": .string("/nothing")])
     let service = try await plugin.connect(settings, in: context)
     var calls = 0
-    // What a lock has can be read, whatever the document had.
+    // Every part of a lock can be read, whatever the document contained.
     #expect(plugin.actions.count == plugin.actionNames.count)
     for action in plugin.actions {
       calls += 1

@@ -53,7 +53,7 @@ enum RealDocument: String, CaseIterable {
     let least = document.least
     #expect(actions.count == least.operations && inputs >= least.inputs && outputs >= least.outputs)
     #expect(read.leftOut.isEmpty)
-    // What pages, checks and steps read of each.
+    // The parts of each action that pages, checks and steps read.
     let plugin = PluginDescriptor(LockedPlugin(read, OpenAPIKind.self))
     for action in plugin.actions {
       #expect(action.summary.count > 3, "\(action.id)")

@@ -11,7 +11,7 @@ import Testing
 
 @testable import OpenAPIPlugins
 
-/// What is in a file of `Fixtures`.
+/// The content of a file in `Fixtures`.
 func fixture(_ name: String) throws -> [UInt8] {
   let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures/\(name)")
   return Array(try Data(contentsOf: file))
@@ -32,7 +32,7 @@ func lock(of document: String, only: [String] = []) throws(PluginLockError) -> P
     file: "plugins/made.lock.json")
 }
 
-/// A service that answers as a test says, and notes what it is asked.
+/// A service that answers as a test says, and records its requests.
 final class Peer: Sendable {
   private final class Asked: Sendable {
     let requests = Mutex<[HTTPServerRequest]>([])
@@ -52,7 +52,7 @@ final class Peer: Sendable {
 
   var baseURL: String { server.baseURL }
   var requests: [HTTPServerRequest] { asked.requests.withLock { $0 } }
-  /// What was asked, without the body.
+  /// The request lines, without bodies.
   var lines: [String] { requests.map { "\($0.method) \($0.target)" } }
   /// The bodies that were sent.
   var bodies: [String] { requests.map { String(decoding: $0.body, as: UTF8.self) } }

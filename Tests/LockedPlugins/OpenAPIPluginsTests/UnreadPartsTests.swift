@@ -5,7 +5,7 @@ import Testing
 
 @testable import OpenAPIPlugins
 
-/// What can't be read is left out and named, and never becomes an action that takes less than its operation.
+/// Unreadable parts are left out and named, and never become an action with fewer inputs than its operation.
 @Suite struct UnreadPartsTests {
   private static let required = "in: query, required: true, schema: { type: string }"
 
@@ -145,7 +145,9 @@ import Testing
       ])
   }
 
-  /// The actions that a path item gives, each with what it takes and, where that is unknown, gives; and what is left out.
+  /// The actions of a path item, and the parts left out.
+  ///
+  /// Each action is listed with its inputs, and with `→ dyn` if the type of its output is unknown.
   private static func read(_ item: String) throws -> (actions: [String], leftOut: [String]) {
     let lock = try OpenAPIPluginsTests.lock(
       of: """
@@ -180,7 +182,7 @@ import Testing
     ("allOf: [{ properties: { k: { type: string } } }, { \(alternatives) }]", "dyn", "dyn"),
     ("properties: { k: { type: string } }, dependentSchemas: { k: { properties: { d: {} } } }", "dyn", "dyn"),
     ("properties: { k: { type: string } }, if: {}, then: { properties: { d: {} } }", "dyn", "dyn"),
-    // Alternatives that only say what goes together.
+    // Alternatives that only say which fields go together.
     ("properties: { a: { type: string }, b: { type: integer } }, \(alternatives)", "{a?: string, b?: int}", "same"),
     ("properties: { k: { type: string } }, anyOf: [{ required: [k] }, {}]", "{k?: string}", "same"),
     // Names that aren't known.

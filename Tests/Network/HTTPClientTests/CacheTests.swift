@@ -15,7 +15,7 @@ import Testing
 
   private static func remove(_ folder: String) { try? FileManager.default.removeItem(atPath: folder) }
 
-  /// Sends one request, and tells what came of it in few words.
+  /// Sends one request, and describes its outcome in a few words.
   private static func ask(
     _ client: HTTPClient, _ cache: HTTPCache, _ policy: HTTPCachePolicy = HTTPCachePolicy(),
     _ headers: HTTPHeaders = [:], url: String = url
@@ -138,7 +138,7 @@ import Testing
     #expect(transport.requests.map { $0.headers["If-None-Match"] } == [nil, "\"0\"", "\"0\"", "\"1\""])
   }
 
-  // MARK: What is kept
+  // MARK: Storing answers
 
   @Test(arguments: ["no-store", "max-age=600, No-Store"])
   func `forgets an answer that is followed by one not to be stored`(_ control: String) async {

@@ -10,7 +10,7 @@ import Testing
     var body: String
     var encoding = "gzip"
     var isInPieces = false
-    /// What the error says after the request; nil if the whole table is to arrive.
+    /// The error's message after the request; nil if the whole table must arrive.
     var message: String?
     var kind: HTTPError.Kind?
 

@@ -2,7 +2,7 @@ import Basics
 import HTTPClient
 import Testing
 
-/// What bodies are taken for that should be JSON.
+/// Reading bodies as JSON.
 @Suite struct JSONBodyTests {
   @Test func `a JSON body is read, whatever its status`() throws {
     #expect(try HTTPResponse(status: 500, body: Array(#" {"ok":false} "#.utf8)).json()["ok"]?.bool == false)

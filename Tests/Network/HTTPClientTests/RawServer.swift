@@ -2,13 +2,13 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A server that answers with bytes that are no HTTP, on a thread that may block.
+/// A server that answers with bytes that aren't HTTP, on a thread that may block.
 ///
 /// One request after another is read up to the end of its head. The answer is given back as it is; nil closes the
 /// connection, and an answer without `keep` closes it after.
 final class RawServer: Sendable {
   struct Answer: Sendable {
-    /// What is written, piece by piece.
+    /// The bytes to write, piece by piece.
     var pieces: [[UInt8]]
     var keep = false
 

@@ -12,7 +12,7 @@ private final class FileServer: Sendable {
     var headers: HTTPHeaders = ["ETag": "\"a\""]
     /// After how many bytes of a body each answer breaks off; nil sends all.
     var cuts: [Int?] = []
-    /// What is answered to a request for a part, instead of the part.
+    /// The answer to a request for a range, instead of that range.
     var toRange: (@Sendable (_ first: Int, _ body: [UInt8]) -> HTTPServerResponse)?
     var requests: [String] = []
   }
@@ -67,7 +67,7 @@ private func part(
 }
 
 @Suite struct ResumeTests {
-  /// What is left when the first answer breaks off, and the server's file afterwards.
+  /// Interrupts a first download, then calls `body` with the server and the path of the partial file.
   private func withInterrupted(
     _ script: FileServer.Script = FileServer.Script(),
     _ body: (_ server: FileServer, _ folder: TemporaryFolder, _ path: String) async throws -> Void

@@ -5,7 +5,7 @@ import HTTPServer
 import Synchronization
 import Testing
 
-/// Keeps what it is told of transfers.
+/// Records the progress of transfers.
 final class Follower: TransferFollower {
   let maySend: Bool
   private let told = Mutex<[(direction: Transfers.Direction, bytes: Int, total: Int?)]>([])
@@ -16,7 +16,7 @@ final class Follower: TransferFollower {
     told.withLock { $0.append((direction, bytes, total)) }
   }
 
-  /// What was told of a direction, which must only grow.
+  /// The last progress of a direction; nil if there is none or if it ever decreased.
   func last(_ direction: Transfers.Direction) -> (bytes: Int, total: Int?)? {
     let own = told.withLock { $0 }.filter { $0.direction == direction }
     for (one, next) in zip(own, own.dropFirst()) where one.bytes > next.bytes { return nil }
@@ -25,7 +25,7 @@ final class Follower: TransferFollower {
 }
 
 @Suite(.timeLimit(.minutes(20))) struct TransferTests {
-  /// What receives a body, and has the client to send more with.
+  /// A sink for a body that holds a reference to the client.
   private final class Holder: HTTPBodySink {
     let client: HTTPClient
     init(_ client: HTTPClient) { self.client = client }

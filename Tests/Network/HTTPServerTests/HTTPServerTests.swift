@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 @Suite struct HTTPServerTests {
-  /// A request as its bytes, and what comes back.
+  /// A request as its bytes, and the answer.
   struct Exchange: CustomTestStringConvertible, Sendable {
     var testDescription: String
     var request: String
@@ -24,7 +24,7 @@ import Testing
     return .text("\(request.method) \(request.rawPath) \(request.path) [\(query)] \(body)")
   }
 
-  /// The status line and the body of what a server answers.
+  /// The status line and the body of a server's answer.
   private func answer(_ request: String, limits: HTTPServerLimits = HTTPServerLimits()) async throws -> String {
     let server = try HTTPServer(limits: limits) { Self.echo($0) }
     let lines = await RawClient.answer(to: request, port: server.port).split(

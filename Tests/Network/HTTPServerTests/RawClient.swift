@@ -1,9 +1,9 @@
 import Foundation
 import Glibc
 
-/// Sends what no HTTP client would over a socket, on a thread that may block.
+/// Sends bytes over a socket that no HTTP client would send, on a thread that may block.
 enum RawClient {
-  /// What the server answers to some bytes until it closes the connection, or until a text has come.
+  /// Sends bytes to the server and returns its answer, up to the end of the connection or up to a given text.
   ///
   /// - Parameter finishes: whether the sending half is closed after the bytes.
   static func answer(to text: String, port: Int, finishes: Bool = true, until end: String? = nil) async -> String {

@@ -46,7 +46,7 @@ import Testing
       #expect(
         error?.message == "PostgreSQL refused: duplicate key value violates unique constraint \"t_pkey\" (23505)")
       #expect(try await connection.run("select array_agg(n order by n) from t").first?.int32s(0) == [1, 2])
-      // What wasn't prepared because of an error before it is prepared now.
+      // The error kept this statement from being prepared, so it is prepared now.
       #expect(try await connection.run("select 'never prepared'").first?.text(0) == "never prepared")
     }
   }

@@ -5,7 +5,7 @@ import PostgresClient
 import PostgresTestKit
 import Testing
 
-/// What a client sees when a server fails.
+/// A client's errors when a server fails.
 @Suite(.needsPostgres, .timeLimit(.minutes(20))) struct PostgresFaultTests {
   /// Starts a server for a test, and removes it after.
   private static func serving(
@@ -82,7 +82,7 @@ import Testing
         server.unpause()
       }
       try await connected(to: server.settings()) { connection in
-        // What was given up has ended there, too.
+        // The server ended the abandoned session, too.
         try await waitUntil(
           connection, "select 1 from pg_stat_activity where backend_type = 'client backend' having count(*) = 1")
       }

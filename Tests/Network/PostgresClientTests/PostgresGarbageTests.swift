@@ -4,7 +4,7 @@ import PostgresClient
 import PostgresTestKit
 import Testing
 
-/// What isn't PostgreSQL gives errors, and nothing worse.
+/// A server that doesn't speak PostgreSQL's protocol causes errors, and nothing worse.
 @Suite(.timeLimit(.minutes(20))) struct PostgresGarbageTests {
   /// Answers connections with bytes until it is closed, each on the one thread that it has.
   private final class FakeServer: Sendable {
@@ -107,7 +107,7 @@ import Testing
     }
   }
 
-  /// What a server answers to one statement that it prepares and carries out.
+  /// The server's messages for one statement that is prepared and executed.
   private static func answer(_ parts: [UInt8]...) -> [UInt8] { message("1", []) + message("2", []) + parts.joined() }
 
   @Test func `answers that don't fit what was asked are errors`() async throws {

@@ -68,7 +68,7 @@ import Testing
     #expect(error?.kind == .invalid)
   }
 
-  /// What libpq makes of a URL; nil if it refuses it.
+  /// The settings that libpq reads from a URL; nil if it rejects it.
   private static func byLibpq(_ url: String) throws -> [String: String]? {
     typealias Parse = @convention(c) (UnsafePointer<CChar>, OpaquePointer?) -> UnsafeMutablePointer<PQconninfoOption>?
     typealias Free = @convention(c) (UnsafeMutablePointer<PQconninfoOption>?) -> Void

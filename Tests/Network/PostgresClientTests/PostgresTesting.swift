@@ -32,7 +32,7 @@ func failure<Outcome>(
 }
 
 extension Trait where Self == ConditionTrait {
-  /// Leaves tests out, and says so, where there is no server.
+  /// Skips tests, with a note, if no server is installed.
   static var needsPostgres: Self { .enabled(if: PostgresServer.isInstalled, "needs the Debian package postgresql") }
 }
 

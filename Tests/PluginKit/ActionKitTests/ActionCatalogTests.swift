@@ -15,7 +15,7 @@ import Testing
     ("library.lendBoo\u{212A}", nil), ("library.lendBook\u{301}", nil),
   ])
   func `finds actions by their ids and former ids, and by nothing else`(id: String, expected: String?) {
-    // Twice, because the second answer comes from what was read for the first.
+    // Twice, because the second lookup uses the result of the first.
     for _ in 1...2 { #expect(ActionCatalogTests.catalog.action(id)?.id == expected) }
   }
 

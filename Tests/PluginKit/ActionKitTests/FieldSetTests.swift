@@ -39,7 +39,7 @@ struct Report: FieldSet {
   @Field("The time it speaks of.") var period: Period
 }
 
-/// What is found in a JSON text, as `line:column: severity: message`.
+/// The faults in a JSON text, as `line:column: severity: message`.
 func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
   let source = Source(name: "", text: json)
   let found = schema.check(
@@ -345,7 +345,7 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
     copy.part.texts = []
     #expect(read.part.texts == ["x"])
     #expect(try Mixed(reading: read.encoded()).encoded() == read.encoded())
-    // What was read left nothing behind in the next one.
+    // The next value holds nothing of the previous one.
     let bare = try Mixed(checking: JSON.parse(#"{"first":true,"texts":[]}"#))
     #expect((bare.length, bare.part.flag, bare.last, bare.parts.count) == (nil, true, nil, 0))
   }

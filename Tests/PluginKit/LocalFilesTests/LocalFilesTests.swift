@@ -33,7 +33,7 @@ private func files(_ settings: KeyValuePairs<String, Value> = [:]) throws -> Loc
     try files(settings).file(path, in: .testing(folder: folder.path))
   }
 
-  /// The message of what must fail, with the folder as `F`.
+  /// The message of the expected error, with the folder as `F`.
   private func failure(
     _ kind: ErrorKind, in folder: Folder, _ body: () async throws -> Void
   ) async -> String {
@@ -168,7 +168,7 @@ private func files(_ settings: KeyValuePairs<String, Value> = [:]) throws -> Loc
       await failure(.validation, in: folder) {
         _ = try await folderItself.list(matching: "*", isRecursive: true, limit: 9)
       }.hasPrefix("'F/way' leads through the symbolic link 'way'"))
-    // A link is itself something: it is seen, moved and removed, and what it leads to stays as it is.
+    // The operations apply to a link itself: it is seen, moved and removed, and its target is left unchanged.
     #expect(try await key.status()?.kind == .link)
     #expect(try await located("lost", in: folder).delete())
     try await located("way", in: folder).move(to: located("path", in: folder), replacing: false)
@@ -250,7 +250,8 @@ private func files(_ settings: KeyValuePairs<String, Value> = [:]) throws -> Loc
     #expect(try folder.text("two") == "one")
     try await two.move(to: located("a/three", in: folder), replacing: false)
     #expect(try folder.names == ["a"])
-    // A program that ended between giving the new name and taking the old one goes on.
+    // A program may have ended after creating the new name and before removing the old one; moving again completes the
+    // move.
     #expect(link(folder.path + "/a/three", folder.path + "/old") == 0)
     try await located("old", in: folder).move(to: located("a/three", in: folder), replacing: false)
     #expect(try folder.names == ["a"])

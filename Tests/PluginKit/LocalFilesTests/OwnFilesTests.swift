@@ -6,7 +6,7 @@ import Testing
 
 @testable import LocalFiles
 
-/// What belongs to the program, under each name and for each operation.
+/// The program's own files, under each name and for each operation.
 @Suite struct OwnFilesTests {
   private final class Folder: Sendable {
     let path = FileManager.default.temporaryDirectory.appending(path: "own-\(UUID().uuidString)").path
@@ -24,7 +24,7 @@ import Testing
     }
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    /// Every path in the folder with what it holds.
+    /// Every path in the folder with its content.
     var content: [String: String] {
       get throws {
         let paths = try FileManager.default.subpathsOfDirectory(atPath: path)
@@ -45,7 +45,7 @@ import Testing
     }
   }
 
-  /// The operations by which actions change a file.
+  /// The operations that change a file.
   private static let changes: [(String, @Sendable (LocatedFile, Folder) async throws -> Void)] = [
     ("write", { file, _ in try await file.write([0x61]) }),
     ("write anew", { file, _ in try await file.write([0x61], replacing: false) }),
@@ -77,7 +77,7 @@ import Testing
     for (operation, change) in Self.changes {
       do {
         try await change(try folder.file(name), folder)
-        // What isn't there needs no moving; it wasn't refused, and nothing came of it.
+        // Each operation must fail, also on a file that doesn't exist.
         Issue.record("\(operation) of \(name) passed")
       } catch {
         #expect(ActionError(error).message.contains("errand's own files (\(what))"), "\(operation): \(error)")

@@ -3,7 +3,7 @@ import Basics
 import PluginLocks
 import Testing
 
-/// What a service answers, made to fit.
+/// A service's answers, fitted to a schema.
 struct OutsideValueTests {
   private static let schema = ObjectSchema(fields: [
     FieldSchema("n", .int, ""), FieldSchema("any", .dyn, "", isOptional: true),

@@ -73,7 +73,7 @@ struct PluginLockTests {
     #expect(action.timeout == .seconds(30))
     #expect(action.call == .object(["tool": .string("bark")]))
     #expect(action.input.fields.map(\.name) == ["born", "name", "age", "password", "tags"])
-    // The order of a set is that of its names.
+    // A set is in the order of its names.
     #expect(Self.text(action.input).count == Self.text(TestLock.dog).count)
     #expect(try read.written() == bytes)
     #expect(try read.action("meow") == nil)
@@ -229,7 +229,7 @@ struct LockFolderTests {
     let locks = LockFolder(folder, kinds: [TestKind.self])
     let lock = try #require(locks.recovered("dogs"))
     #expect(lock.name == "dogs" && lock.kind == "test" && lock.source["url"] == .string("x"))
-    // What no kind reads, and what needs no recovery.
+    // Locks of an unknown kind, locks without faults and missing locks aren't recovered.
     #expect(locks.recovered("cats") == nil && locks.recovered("fine") == nil && locks.recovered("mice") == nil)
   }
 

@@ -19,7 +19,7 @@ private func run(_ name: String, _ input: Value) async throws -> Value {
   }
 }
 
-/// The rows of a text as JSON, or what is wrong with it.
+/// The rows of a text as JSON, or the error's message.
 private func rows(_ text: String, _ settings: String) async throws -> String {
   var input = try #require(JSON.parse(settings).map)
   input["text"] = .string(text)

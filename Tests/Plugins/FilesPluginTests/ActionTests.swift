@@ -8,7 +8,7 @@ import Testing
 
 private let catalog = ActionCatalog([FilesPlugin.self])
 
-/// A folder that goes with the test, and what actions do in it.
+/// A folder that is removed after the test, and the actions that run in it.
 private final class Bench: Sendable {
   let path = FileManager.default.temporaryDirectory.appending(path: "file-\(UUID().uuidString)").path
   private let files: LocalFiles
@@ -148,7 +148,7 @@ private final class Bench: Sendable {
     #expect(try await bench.reconcile("move", input, before) == "notDone")
     #expect(try await bench.run("move", input)["path"]?.string == "\(bench.path)/b/c")
     #expect(try await bench.reconcile("move", input, before) == #"done {"path":"F/b/c"}"#)
-    // What is at the old path by now is another file.
+    // Another file is at the old path by now.
     _ = try await bench.run("write", #"{"path":"a","text":"y"}"#)
     #expect(try await bench.reconcile("move", input, before) == #"done {"path":"F/b/c"}"#)
     _ = try await bench.run("delete", #"{"path":"b/c"}"#)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPPlugin
 
-/// What `cached` keeps, and for how long.
+/// The answers that `cached` keeps, and for how long.
 @Suite struct CachedAnswerTests {
   private static let json: HTTPHeaders = ["Content-Type": "application/json", "ETag": "\"1\""]
   private static let fresh: HTTPHeaders = ["Content-Type": "application/json", "Cache-Control": "max-age=600"]

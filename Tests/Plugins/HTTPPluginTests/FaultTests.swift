@@ -7,12 +7,12 @@ import Testing
 
 @testable import HTTPPlugin
 
-/// What goes wrong between client and service, over real HTTP.
+/// Faults between client and service, over real HTTP.
 @Suite struct FaultTests {
   struct Case: Sendable, CustomTestStringConvertible {
     var fault: ServiceFault
     var error: ErrorKind
-    /// What the message says after the request; `S` is the service.
+    /// The error's message after the request; `S` is the service.
     var message: String
     var testDescription: String { "\(fault.kind.rawValue) \(fault.status)" }
 
@@ -60,7 +60,7 @@ import Testing
   func `is an error that says what happened`(_ c: Case) async throws {
     let limits: KeyValuePairs<String, Value> = [
       "maxAnswerBytes": .int(1 << 20),
-      // Only the answer that never comes may be cut short, or a busy machine decides what goes wrong.
+      // Only the answer that never comes may time out early; otherwise a busy machine decides which fault occurs.
       "requestTimeout": .duration(c.fault.kind == .slow ? .milliseconds(300) : .seconds(60)),
     ]
     try await withShop(limits) { service, sandbox, _ in
@@ -69,7 +69,7 @@ import Testing
       #expect(error.message.replacingOccurrences(of: sandbox.baseURL, with: "S") == c.message)
       #expect(error.kind == c.error)
       #expect(error.effect == ActionError.Effect.none)
-      // What went wrong has spoilt nothing; where the time is short, a busy machine would decide.
+      // The fault has no lasting effect. With a short timeout a busy machine would decide, so `slow` is skipped.
       if c.fault.kind == .slow { return }
       #expect(try await run("get", #"{"url":"/items"}"#, on: service)["body"]?.list?.count == 5)
     }

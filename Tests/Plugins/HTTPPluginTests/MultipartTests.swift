@@ -10,7 +10,7 @@ import Testing
 
 /// Forms with files.
 @Suite struct MultipartTests {
-  /// A server that keeps what was sent to it.
+  /// A server that stores the bodies it receives.
   private final class Handler: Sendable {
     let sent = Mutex<(type: String, body: [UInt8])>(("", []))
 

@@ -71,9 +71,9 @@ import Testing
   }
 }
 
-/// Gives two paths each what the other has, in one step.
+/// Exchanges two paths in one step.
 private func exchange(_ path: String, _ other: String) {
-  // Looked up by name, because the headers show it only to those who ask for GNU's extensions.
+  // Looked up by name, because the headers declare it only with GNU's extensions.
   typealias Exchange = @convention(c) (Int32, UnsafePointer<CChar>, Int32, UnsafePointer<CChar>, UInt32) -> Int32
   guard let symbol = dlsym(nil, "renameat2") else { return }
   _ = unsafeBitCast(symbol, to: Exchange.self)(AT_FDCWD, path, AT_FDCWD, other, 2)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPPlugin
 
-/// What services say, in the many ways that they say it.
+/// Error messages of services, in many formats.
 @Suite struct WordsTests {
   private static let url = "https://h/a"
 

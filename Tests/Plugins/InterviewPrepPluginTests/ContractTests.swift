@@ -7,9 +7,9 @@ import Testing
 
 @testable import InterviewPrepPlugin
 
-/// What the contract expects of its sample files.
+/// The contract's expectations of its sample files.
 @Suite struct ContractTests {
-  // MARK: What is sent
+  // MARK: Requests
 
   @Test func `sends what the samples send`() throws {
     let profile = try sampleProfile()
@@ -146,7 +146,7 @@ import Testing
     #expect(plan.days.last?.date == CivilDate(monday)?.adding(days: 6).description)
   }
 
-  // MARK: What comes back
+  // MARK: Answers
 
   @Test func `an odd block of time is left out, and the rest is not lost`() async throws {
     let whole = try json("generate_routine_response_clock_blocks.json")
@@ -173,7 +173,7 @@ import Testing
     let blocks = try JSON.write(.object(["timeBlocks": .map(days)]))
     let reroll = try PaidCall.reroll(.timeBlocks, of: samplePlan(), for: sampleProfile()).read(blocks)
     #expect(reroll.warnings == made.warnings)
-    // Without any block that can be read there is no plan.
+    // A plan needs at least one readable block.
     plan["timeBlocks"] = .object(["Mon": .list([odd])])
     let none = try JSON.write(.object(["plan": .map(plan)]))
     #expect(try await failure { try call.read(none) }.kind == .decoding)
@@ -194,7 +194,7 @@ import Testing
       .read(fixture("reroll_resources_response_unchanged.json"))
     #expect(same.isCanned)
     #expect(try same.content == samplePlan())
-    // It is compared with what was sent, not with what it was made of.
+    // The answer is compared with the section that was sent, not with the section it was prepared from.
     let plan = try samplePlan("tolerance/plan_null_url_and_short_block.json")
     let prepared = try json("tolerance/plan_null_url_and_short_block_prepared_for_reroll.json")
     for section in PlanSection.allCases {
@@ -262,7 +262,7 @@ import Testing
 
   // MARK: Exchanges
 
-  /// What each of the contract's exchanges comes to.
+  /// The outcome of each of the contract's exchanges.
   private static let outcomes = [
     "health": "healthy",
     "health without a body": "healthy",
@@ -362,7 +362,7 @@ import Testing
       if let detail = error.detail { parts.append(detail) }
       if error.isRetryable, error.mayBePaid { parts.append("retryable") }
       if let wait = error.retryAfter { parts.append("after \(wait)") }
-      // What a health check says beside its message is not looked at.
+      // Only the message of a health check counts.
       outcome = request["path"]?.string == "/health" ? parts[0] : parts.joined(separator: " | ")
     }
     let sent = seen.withLock(\.self) ?? []

@@ -7,7 +7,7 @@ import Testing
 
 @testable import InterviewPrepPlugin
 
-/// What goes wrong between client and backend, over real HTTP.
+/// Faults between client and backend, over real HTTP.
 @Suite struct FaultTests {
   struct Case: Sendable, CustomTestStringConvertible {
     var fault: ServiceFault
@@ -106,7 +106,7 @@ import Testing
   func `says what happened, whether it is worth another try, and whether it may be paid`(_ c: Case) async throws {
     try await withBackend { sandbox, time in
       sandbox.server.add(c.fault)
-      // Only the answer that never comes may be cut short, or a busy machine decides what goes wrong.
+      // Only the answer that never comes may time out early; otherwise a busy machine decides which fault occurs.
       let struck = client(
         sandbox.baseURL, attempt: c.fault.kind == .slow ? .milliseconds(300) : .seconds(60), time: time)
       let error = try await failure { try await struck.generateRoutine(for: sampleProfile()) }
@@ -118,11 +118,11 @@ import Testing
       #expect(error.actionError.kind == c.error)
       #expect(error.actionError.retryable == c.isRetryable)
       #expect(error.actionError.effect == (c.mayBePaid ? .unknown : ActionError.Effect.none))
-      // Of a failure of the backend's own `Retry-After` is not looked at.
+      // The `Retry-After` of a backend's own failure is ignored.
       let wait = c.fault.status == 429 ? c.fault.retryAfter.flatMap { Int($0) } : nil
       #expect(error.actionError.retryAfter == wait.map { .seconds($0) })
       #expect(sandbox.server.count("/generate/routine") == 1)
-      // What has gone wrong has spoilt nothing.
+      // The fault has no lasting effect.
       if c.fault.kind != .redirectLoop {
         #expect(try await !client(sandbox.baseURL, time: time).generateRoutine(for: sampleProfile()).isCanned)
       }

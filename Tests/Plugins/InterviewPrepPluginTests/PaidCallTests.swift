@@ -17,7 +17,7 @@ private final class Notes: RunNotes {
   func text(_ name: String) -> String? { notes.withLock { $0[name] }.flatMap { try? JSON.text($0) } }
 }
 
-/// The account of what runs may have had to pay for.
+/// Counting the calls that a run may have paid for.
 @Suite struct PaidCallTests {
   private static func context(
     _ step: String = "week", attempt: Int = 1, run: String = "0190", in notes: Notes? = nil
@@ -50,7 +50,7 @@ private final class Notes: RunNotes {
     func account() -> PaidCalls { PaidCalls(connection: "interviewPrep", limit: 2) }
     var calls = account()
     try await Self.pay(calls, Self.context(in: notes))
-    // What was not paid does not count.
+    // Calls that weren't paid aren't counted.
     try? await Self.pay(calls, Self.context(attempt: 2, in: notes), failing: .unknown)
     try? await Self.pay(calls, Self.context(attempt: 3, in: notes), failing: .timeout, isPaid: true)
     if isKept { calls = account() }

@@ -61,7 +61,7 @@ import Testing
     await files.stop()
   }
 
-  /// The delays after which a run tried again.
+  /// The delays before a run's retries.
   private static func delays(_ run: RunDriver) -> [TimeSpan?] {
     run.progress.compactMap { event -> TimeSpan?? in
       if case .attemptFailed(_, _, _, let delay) = event { .some(delay) } else { nil }
@@ -207,7 +207,7 @@ import Testing
       #expect(outputs["days"]?.list?.compactMap { $0["done"]?.bool } == [true, false, false, true, true])
       #expect(outputs["done"]?.int == 3)
       #expect(outputs["streak"]?.int == 2)
-      // What was paid for once was never asked for again.
+      // A paid call was never repeated.
       #expect(sandbox.server.count("/generate/routine") == 1)
     }
   }

@@ -8,7 +8,7 @@ import Testing
 
 /// PyPI's aiosmtpd as the other side: a server that others wrote, with TLS and a login.
 @Suite(.timeLimit(.minutes(20))) struct PeerTests {
-  /// A server that tells of each mail in one line of JSON.
+  /// A server that reports each mail in one line of JSON.
   private final class Peer {
     let port: Int
     let authority: String
@@ -36,7 +36,7 @@ import Testing
       try? FileManager.default.removeItem(at: folder)
     }
 
-    /// What was handed in next.
+    /// The next mail that was submitted.
     func next() throws -> Value { try JSON.parse(Array(Self.line(of: output).utf8)) }
 
     private static func line(of pipe: Pipe) -> String {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import MailPlugin
 
-/// What Python's email package finds in a mail; nil where there is no Python.
+/// The parts that Python's email package finds in a mail; nil without Python.
 private func opinion(on bytes: [UInt8]) async throws -> Value? {
   let script = """
     import sys, json, email, email.policy

@@ -13,7 +13,7 @@ import Testing
     var message: String
     var kind: ErrorKind
     var effect = ActionError.Effect.none
-    /// What the service itself said.
+    /// The service's own message.
     var detail: String?
   }
 
@@ -29,7 +29,7 @@ import Testing
     Case(
       status: 404, body: "", message: "Markbook Online answered GET 'getmarkbook' with HTTP status 404.",
       kind: .notFound, effect: .none),
-    // The status comes first: what is missing after it does not matter.
+    // The status is checked first, so missing members after it don't matter.
     Case(
       body: #"{"status":"ERROR:invalid markbook"}"#,
       message: "Markbook Online answered 'getmarkbook' with 'ERROR:invalid markbook'.", kind: .validation),
@@ -74,7 +74,7 @@ import Testing
   ])
   func `names the action and the field, and quotes only what the service says of a failure`(_ c: Case) async throws {
     let answer = ScriptedTransport.Step.on("GET", "\(base)?action=getmarkbook&…", status: c.status, c.body)
-    // What is refused is asked once more under another session.
+    // A refused request is sent once more in a new session.
     let (client, _) = scripted([try .logIn(), answer, try .logIn(), answer])
     let error = try await client.failure { _ = try await $0.getMarkbook(key: 1) }
     #expect(error.message == c.message)

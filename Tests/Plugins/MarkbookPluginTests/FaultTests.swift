@@ -11,7 +11,7 @@ enum HTTPRequestStub {
   static func clock(_ span: String) -> HTTPServerRequest { HTTPServerRequest("POST", "/sandbox/clock?advance=\(span)") }
 }
 
-/// What goes wrong between client and service, over real HTTP.
+/// Faults between client and service, over real HTTP.
 @Suite struct FaultTests {
   struct Case: Sendable, CustomTestStringConvertible {
     var testDescription: String { kind.rawValue }
@@ -36,7 +36,7 @@ enum HTTPRequestStub {
     Case(kind: .expired, error: .validation, effect: .none, isDone: false, words: "with 'ERROR:invalid session'."),
   ])
   func `a write that goes wrong is sent once and says what is known`(_ c: Case) async throws {
-    // Only the answer that never comes may be cut short, or a busy machine decides what goes wrong.
+    // Only the answer that never comes may time out early; otherwise a busy machine decides which fault occurs.
     let limits = HTTPLimits(attempt: c.kind == .slow ? .seconds(5) : .seconds(60), maxBodyBytes: 1 << 20)
     try await withSandbox(limits: limits) { sandbox, client, _ in
       sandbox.handler.add(MarkbookFault(c.kind, call: "createclass"))
@@ -98,7 +98,7 @@ enum HTTPRequestStub {
       _ = try await client.failure { _ = try await $0.downloadBackup(from: url, to: file.path) }
       #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["b.zip"])
       #expect(try String(decoding: Data(contentsOf: file), as: UTF8.self) == "old")
-      // The address still stands, so the next attempt gets it.
+      // The address is still valid, so the next attempt gets the file.
       #expect(try await client.downloadBackup(from: url, to: file.path) > 1000)
     }
   }

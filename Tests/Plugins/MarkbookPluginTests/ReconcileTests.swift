@@ -5,15 +5,15 @@ import Testing
 
 @testable import MarkbookPlugin
 
-/// What is found out after a create whose answer was lost, by what happened to it meanwhile.
+/// The results of reconciling a create whose answer was lost, by when it was done.
 @Suite struct ReconcileTests {
-  /// What happens between the baseline and the look.
+  /// The events between the baseline and the reconciliation.
   enum Course: String, CaseIterable, Sendable {
     /// Our request never arrived.
     case neverArrived
     /// It was done, and the answer was lost.
     case doneUnheard
-    /// It was done after somebody had looked for the first time.
+    /// It was done after the first reconciliation had looked.
     case doneLate
   }
 
@@ -21,7 +21,7 @@ import Testing
     var testDescription: String { action }
     var action: String
     var input: String
-    /// What is there before under the same name or id, in the sandbox's own data.
+    /// The output of an earlier create with the same name or id, from the sandbox's own data.
     var done: String
   }
 
@@ -35,7 +35,7 @@ import Testing
       action: "createClass",
       input: #"{"markbookKey":1207731,"name":"8GEO-É/1","teacherFamilyName":"F","teacherGivenName":"G"}"#,
       done: #"{"classKey":10}"#),
-    // The class is what nobody tells once they are deleted.
+    // The service doesn't tell a student's class after the student is deleted.
     Case(
       action: "deleteStudent", input: #"{"markbookKey":1207731,"studentKey":13,"sid":"0047233"}"#,
       done: #"{"studentKey":13,"sid":"0047233","classKey":9}"#),
@@ -114,7 +114,7 @@ import Testing
     var testDescription: String { action }
     var action: String
     var wanted: String
-    /// What is there all of a sudden.
+    /// A similar record that appears unexpectedly.
     var found: String
     var words: String
   }

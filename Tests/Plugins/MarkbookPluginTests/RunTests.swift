@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  /// The delays after which a run tried again.
+  /// The delays before a run's retries.
   private static func delays(_ run: RunDriver) -> [TimeSpan?] {
     run.progress.compactMap { event -> TimeSpan?? in
       if case .attemptFailed(_, _, _, let delay) = event { .some(delay) } else { nil }

@@ -30,11 +30,11 @@ extension MarkbookSandbox {
       limits: limits, time: time)
   }
 
-  /// How often writes of an action were done, by what they were done to.
+  /// The number of writes that an action did, by target.
   func writes(_ action: String) -> [String: Int] { handler.log.writes[action] ?? [:] }
 }
 
-/// The seeded markbook and what the tests need of it.
+/// The key of the seeded markbook.
 private let geography = 1_207_731
 
 @Suite struct SandboxTests {

@@ -14,7 +14,7 @@ func fixture(_ name: String) throws -> String {
 
 let base = "https://markbook.example/api/v1.5"
 
-/// What every query ends with after the login of `authentication.json`.
+/// The end of every query after the login of `authentication.json`.
 let session = "&sessiontoken=Qr7TnB2xWc9LmZ4k&sessionkey=530417&apikey=school%20key"
 
 extension ScriptedTransport.Step {

@@ -231,7 +231,7 @@ private func withSandbox(_ body: (NotifySandbox) async throws -> Void) async thr
   }
 }
 
-/// What goes wrong between client and server, over real HTTP.
+/// Faults between client and server, over real HTTP.
 @Suite(.timeLimit(.minutes(20))) struct NotifyFaultTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var fault: ServiceFault

@@ -102,7 +102,7 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
     let result = try await ShellClient().run(command) { bytes, stream in
       let text = String(decoding: bytes, as: UTF8.self)
       printed.withLock { $0.append("\(stream) \(text)") }
-      // It goes on once its first line is here.
+      // The script continues once its first line has arrived.
       if text == "one\n" { try? Data("two\n".utf8).write(to: URL(filePath: "\(folder)/go")) }
     }
     #expect(printed.withLock { Set($0) } == ["output one\n", "errors two\n", "output three"])

@@ -58,7 +58,7 @@ import Testing
 
   // MARK: One departure
 
-  /// A board, what is looked for on it, when, and what is said of it.
+  /// A board, a train's line and scheduled time, the time now, and the expected state.
   @Test(arguments: [
     ("full", "IC61", "06:34", "06:30", "onTime: "),
     ("full", "ic 61", "06:34", "06:30", "onTime: "),
@@ -101,7 +101,7 @@ import Testing
     #expect(state.hasTrouble == !state.troubles.isEmpty)
   }
 
-  /// The board of `full` with six rows, of which the last leaves at 07:07.
+  /// The board of `full`, limited to six rows; the last one leaves at 07:07.
   @Test(arguments: [
     // A departure of 06:20 may be 30 minutes late and still come; the board reaches beyond that.
     ("06:20", "06:30", "gone"), ("06:40", "06:41", "awaited"), ("06:37", "06:38", "gone"),
@@ -117,9 +117,10 @@ import Testing
     #expect(board.state(of: wanted, limit: 6)?.status.rawValue == status)
   }
 
-  /// A full board of every minute from 06:29:40 on, built at 06:30:20, whose first row leaves it five seconds later.
+  /// A full board with a departure every minute from 06:29:40 on, built at 06:30:20.
   ///
-  /// Each case is when it is asked about a train, which, and what is said.
+  /// Its first row leaves it five seconds later. Each case: the seconds until the question, the train's scheduled time,
+  /// and the expected status.
   @Test(arguments: [
     (0, "07:30", "awaited"), (14, "07:30", "awaited"), (0, "06:25", "awaited"), (14, "06:25", "awaited"),
     (14, "06:32", "missing"), (14, "06:10", "gone"),

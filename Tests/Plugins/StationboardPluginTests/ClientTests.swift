@@ -8,7 +8,7 @@ import Testing
 
 @testable import StationboardPlugin
 
-/// How often the service is asked, and for what.
+/// The number of requests to the service, and their targets.
 @Suite struct ClientTests {
   @Test func `the same board is not asked for again before something can be new`() async throws {
     let time = TestTime(morning)
@@ -57,7 +57,7 @@ import Testing
     let (third, failing) = client([.on("GET", "http://h/api/stationboard…", status: 500)])
     let stale = try await third.board(patient)
     #expect(failing.missing.isEmpty && stale.isStale && stale.departures == board.departures)
-    // What was damaged is as good as none.
+    // A damaged file counts as missing.
     for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
       try Data("{".utf8).write(to: URL(filePath: "\(folder)/\(name)"))
     }
@@ -76,7 +76,7 @@ import Testing
       query.requestID = "second"
       let second = try await client.board(query)
       #expect(short(first) == "20 departures, MISS" && short(second) == "20 departures, HIT")
-      // The board, with the id in it, is that of who asked first; the answer is that of who asks.
+      // The board, with the id in it, belongs to the first request; the delivery belongs to each request.
       #expect(second.meta.requestId == "first" && second.meta.serverTime == first.meta.serverTime)
       #expect(first.delivery.requestId == "first" && second.delivery.requestId == "second")
       #expect(second.departures == first.departures)

@@ -77,7 +77,7 @@ import Testing
       #expect(sent.query.items.map(\.name) == ["stop_id", "limit", "include_alerts", "since_rt", "if_board"])
       #expect(sent.query["since_rt"] == "2026-04-14T06:30:11.292Z")
       #expect(sent.query["if_board"] == "1")
-      // What it said of the board it does not say again by sending nothing in time.
+      // A server that doesn't answer in time doesn't repeat its statement that the board is unchanged.
       time.advance(by: .seconds(15))
       #expect(try await short(client.board(query)) == "4 departures, nothing new, from cache, stale")
     }
@@ -294,6 +294,6 @@ import Testing
 }
 
 extension HTTPServerResponse {
-  /// What the answer says of trying again, in seconds.
+  /// The seconds until a retry, by the answer's `Retry-After`.
   fileprivate var retryAfter: TimeSpan? { headers["Retry-After"].flatMap { Int($0) }.map { .seconds($0) } }
 }

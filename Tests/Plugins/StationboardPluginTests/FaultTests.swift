@@ -7,7 +7,7 @@ import Testing
 
 @testable import StationboardPlugin
 
-/// What goes wrong between client and service, over real HTTP.
+/// Faults between client and service, over real HTTP.
 @Suite struct FaultTests {
   struct Case: Sendable, CustomTestStringConvertible {
     var fault: ServiceFault
@@ -22,11 +22,11 @@ import Testing
       self.error = error
       self.message = message
       self.isOutage = isOutage
-      // What is no board is asked for again no sooner than any board.
+      // An invalid board is requested again no sooner than a valid one.
       if message.hasPrefix("The board does not match the contract") { retryAfter = .seconds(20) }
     }
 
-    /// What the edge says of the next board: it holds the one that was spoilt on the way.
+    /// The edge cache's header for the next board: the edge has cached the board that was damaged on the way.
     var edge: String {
       switch fault.kind {
       case .lostAnswer, .truncated, .slow, .oversized, .wrongType, .badUTF8: "HIT"
@@ -72,7 +72,7 @@ import Testing
     .status(503, .server, isOutage: true, retryAfter: 86400), .status(504, .server, isOutage: true),
   ])
   func `is an error that says what happened, and what is held stands in for an outage`(_ c: Case) async throws {
-    // Only the answer that never comes may be cut short, or a busy machine decides what goes wrong.
+    // Only the answer that never comes may time out early; otherwise a busy machine decides which fault occurs.
     let limits = HTTPLimits(attempt: c.fault.kind == .slow ? .milliseconds(300) : .seconds(60), maxBodyBytes: 1 << 20)
     try await withSandbox { (sandbox, calm, time) async throws in
       let client = StationboardClient(
@@ -103,7 +103,7 @@ import Testing
         sandbox.server.add(c.fault)
       }
       #expect(try await failure { try await client.board(query) }.actionError.kind == c.error)
-      // What went wrong has spoilt nothing.
+      // The fault has no lasting effect.
       #expect(try await client.board(query).isCurrent)
     }
   }

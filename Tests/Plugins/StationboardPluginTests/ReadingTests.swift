@@ -4,7 +4,7 @@ import Testing
 
 @testable import StationboardPlugin
 
-/// What is made of boards, good and odd.
+/// Reading boards, valid and odd.
 @Suite struct ReadingTests {
   @Test(arguments: [
     ("full", "6 departures"), ("full_bus_tram", "4 departures"), ("full_include_alerts0", "3 departures"),
@@ -26,7 +26,7 @@ import Testing
   func `every form of board is read`(_ name: String, _ expected: String) throws {
     let board = try fixtureBoard(name)
     #expect(short(board) == expected)
-    // What is read can be kept with a run, and read again.
+    // A board can be stored with a run and read again.
     let kept = try JSON.parse(JSON.text(board.encoded()))
     let again = try Board(reading: kept).encoded()
     #expect(try JSON.text(again) == JSON.text(board.encoded()))
@@ -202,7 +202,7 @@ import Testing
     // S3 leaves at 06:36:00 and stays for 45 seconds; IC61 left at 06:34:12.
     #expect(try first("06:36:45") == "S3")
     #expect(try first("06:36:45.1") == "RE1")
-    // What counts is how long ago the board came, and a clock that was set back takes nothing from it.
+    // The age of the board counts, so a clock that was set back removes no departure.
     #expect(try first("06:36:45.1", sentAt: morning) == "S3")
     #expect(try first("06:29:00") == "IC61")
     #expect(board.rowCount == 6)

@@ -27,7 +27,7 @@ func board(_ text: String, at now: Timestamp = morning) throws -> Board? {
   try Board(answer: JSON.parse(text), receivedAt: now)
 }
 
-/// A service on a loopback port that gives its answers one after another, whatever it is asked.
+/// A service on a loopback port that gives its answers one after another, for any request.
 final class Answers: Sendable {
   private let seen: Requests
   private let server: HTTPServer
@@ -96,7 +96,7 @@ extension HTTPServerResponse {
   static let unchanged = HTTPServerResponse(status: 204, headers: ["x-md-rt-reason": "unchanged_since_rt"])
 }
 
-/// A clock that goes on each time somebody looks at it, as every real one does.
+/// A clock that advances each time it is read, as every real one does.
 struct GoingTime: TimeSource {
   private let time: TestTime
 

@@ -8,7 +8,7 @@ import RunTestKit
 import StorePlugin
 import Testing
 
-/// A disk that takes its time, so that what comes meanwhile is one batch.
+/// A slow disk, so that writes that arrive meanwhile form one batch.
 private struct SlowDisk: FileSystem {
   private let disk = DiskFileSystem()
 
@@ -69,7 +69,7 @@ private struct SlowDisk: FileSystem {
     try await store.close()
   }
 
-  /// What changes a value `n`, as a step of run or item number `n`.
+  /// Steps that change a value `n`, where `n` in the step is the number of the run or item.
   private static let changes = [
     "uses: store.increment, with: { name: n }",
     "uses: store.put, with: { name: n, value: \"${{ n }}\" }",

@@ -257,7 +257,7 @@ private func outputs(
   }
 }
 
-/// Values that nobody changes.
+/// Values that no run changes.
 private struct FixedValues: ValueStore {
   var values: [String: Value]
 

@@ -55,7 +55,7 @@ import Testing
       ["monday 8–10 weekly A1 Varga Logic", "tuesday 8–10 weekly A1 Varga Logic"],
       ["new: Tuesday 8–10 Logic (lab), A1"]
     ),
-    // The most alike are paired first, whatever their order.
+    // The most similar entries are paired first, in any order.
     (
       ["monday 8–10 weekly A1 Varga Logic", "tuesday 8–10 weekly A1 Varga Logic"],
       ["tuesday 8–10 weekly B2 Varga Logic", "wednesday 8–10 weekly A1 Varga Logic"],

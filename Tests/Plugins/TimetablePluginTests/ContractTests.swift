@@ -5,7 +5,7 @@ import Testing
 
 @testable import TimetablePlugin
 
-/// What the contract expects of its sample files.
+/// The contract's expectations of its sample files.
 @Suite struct ContractTests {
   @Test func `shows the notices that hold at an instant, in file order`() async throws {
     let instant = try #require(Timestamp("2026-03-10T09:00:00Z"))
@@ -186,7 +186,7 @@ import Testing
   }
 }
 
-/// What is known of a week, in short.
+/// A short description of a week.
 func words(_ week: TeachingWeek) -> String {
   switch week {
   case .teaching(let parity, let number): "\(parity.rawValue)\(number.map { " \($0)" } ?? "")"

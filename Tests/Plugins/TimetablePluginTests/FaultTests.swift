@@ -7,7 +7,7 @@ import Testing
 
 @testable import TimetablePlugin
 
-/// What goes wrong between client and publisher, over real HTTP.
+/// Faults between client and publisher, over real HTTP.
 @Suite struct FaultTests {
   /// A sandbox with a client of it.
   private static func withSandbox(
@@ -65,7 +65,7 @@ import Testing
   func `is an error that says what happened, or the kept file that says why`(_ c: Case) async throws {
     let folder = try Folder()
     try await Self.withSandbox(cacheFolder: folder.path) { sandbox, client, time in
-      // Only the answer that never comes may be cut short, or a busy machine decides what goes wrong.
+      // Only the answer that never comes may time out early; otherwise a busy machine decides which fault occurs.
       let limits = HTTPLimits(attempt: c.fault.kind == .slow ? .milliseconds(300) : .seconds(60), maxBodyBytes: 1 << 20)
       let struck = TimetableClient(
         baseURL: sandbox.baseURL, cacheFolder: folder.path, minimumInterval: .zero, limits: limits, time: time)
@@ -83,7 +83,7 @@ import Testing
       #expect(kept.fromCache)
       #expect(kept.content.programs.count == 3)
       #expect(kept.staleReason?.isEmpty == false)
-      // What went wrong has spoilt nothing.
+      // The fault has no lasting effect.
       #expect(try await client.catalog(refresh: true).staleReason == nil)
     }
   }

@@ -81,7 +81,7 @@ import Testing
     #expect(error.message.contains(words), "\(error.message)")
   }
 
-  // MARK: What is kept
+  // MARK: Caching
 
   private static let refused = HTTPError(.connect, "Nobody answers.", sent: .nothing)
 

@@ -14,7 +14,7 @@ private func action(_ name: String) throws -> ActionDescriptor { try #require(ca
   @Test func `is well formed`() { expectWellFormed(TransitDataPlugin.self) }
 
   @Test func `does in the sandbox what its examples say`() async {
-    // These answer from what is installed, and nothing is in a fresh sandbox.
+    // These read installed data, and a fresh sandbox has none.
     await expectExamplesRun(
       of: TransitDataPlugin.self,
       except: [

@@ -67,7 +67,7 @@ import Testing
     ("0.00010", "0.0001"), ("100E-2", "1.0"),
     (#""\ud83c\udf09\/\u0041\"""#, #""\ud83c\udf09/A\"""#),
     (#"{"b":{"z":1,"é":2,"a":3},"a":[ ]}"#, #"{"a":[],"b":{"a":3,"z":1,"\u00e9":2}}"#),
-    // The order is that of code points, which is not that of UTF-16.
+    // The order is by code points, which differs from the order by UTF-16 code units.
     ("{\"\u{10000}\":1,\"\u{FFFD}\":2}", #"{"\ufffd":2,"\ud800\udc00":1}"#),
     // Two spellings of one key are one, and two texts that look the same are two.
     (#"{"a":1,"\u0061":2}"#, #"{"a":2}"#), ("{\"e\u{301}\":1,\"\u{E9}\":2}", #"{"e\u0301":1,"\u00e9":2}"#),
@@ -103,7 +103,7 @@ import Testing
     #expect(throws: CanonicalText.NoJSON.self) { try CanonicalText(of: document, as: .utf8) }
   }
 
-  /// Damage anywhere must neither crash nor pass for what it was.
+  /// Damage at any byte must neither crash nor go unnoticed.
   @Test func `survives every cut and every flipped byte of a file`() throws {
     let file = try fixture("stage3_final.minimal.json")
     let text = String(decoding: file, as: UTF8.self)

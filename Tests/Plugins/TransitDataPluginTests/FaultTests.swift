@@ -31,15 +31,15 @@ private func withSandbox(
   await sandbox.stop()
 }
 
-/// What goes wrong between client and service, over real HTTP.
+/// Faults between client and service, over real HTTP.
 @Suite struct FaultTests {
   struct Case: Sendable, CustomTestStringConvertible {
     var testDescription: String { "\(kind) \(status)" }
     var kind: ServiceFault.Kind
     var status: Int
-    /// What asking for the release fails with.
+    /// The error of requesting the release.
     var asking: (kind: ErrorKind, words: String)
-    /// What downloading the file fails with.
+    /// The error of downloading the file.
     var downloading: (kind: ErrorKind, words: String)
 
     init(

@@ -17,7 +17,7 @@ import Testing
     [try .latest("releases-latest.newer.json")] + (try Step.download("20260401", "stage3_final.newer.json"))
   }
 
-  /// A client to which the first version was installed.
+  /// A client with the first version installed.
   private func installed(in folder: TemporaryFolder, then steps: [Step]) async throws -> TransitDataClient {
     let (client, _) = try scripted(try Self.first() + steps, folder: folder)
     try await client.update()
@@ -255,7 +255,7 @@ import Testing
     #expect(transport.missing == [])
   }
 
-  // MARK: What happens to the folder
+  // MARK: Changes to the folder
 
   @Test func `falls back to the version before when the file in use is damaged, and mends it`() async throws {
     let folder = TemporaryFolder()

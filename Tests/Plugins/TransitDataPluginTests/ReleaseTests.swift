@@ -78,7 +78,7 @@ import Testing
     var body = "{}"
     var kind: ErrorKind
     var wait: Int?
-    /// What the service itself said.
+    /// The service's own message.
     var detail: String?
   }
 
@@ -187,7 +187,7 @@ import Testing
     #expect(reason { $0.tag = "20260214" } == nil)
     #expect(reason { $0.tag = "20260216" } == "its tag is greater")
     #expect(reason { $0.assets[0].sha256 = "bb" } == "its file was replaced under the same tag")
-    // Nobody said the digest of what was installed, but its file has one.
+    // The installed release announced no digest, but its file has one.
     var unannounced = installed
     (unannounced.assetSHA256, unannounced.sha256) = (nil, "aa")
     #expect(reason({ _ in }, unannounced) == nil)

@@ -43,7 +43,9 @@ import Testing
     #expect(answer(.fish, ["run", "-imo"], [Candidate("month=", "Which.", isOpen: true)]) == "open | -imonth=\tWhich.")
   }
 
-  /// What bash puts in place of the end of the line, whose words it breaks at these characters.
+  /// The text that replaces the end of bash's line.
+  ///
+  /// Bash splits the line into words at these characters.
   @Test(arguments: [
     ("errand run it", "it's $(x) a;b:c=d!", #"it\'s\ \$\(x\)\ a\;b:c=d\!"#),
     ("errand run 'it", "it's $(x)", #"it'\''s $(x)"#),

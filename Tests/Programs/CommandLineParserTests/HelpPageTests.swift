@@ -45,7 +45,7 @@ import Testing
       -v, --verbose      Says more.
       -h, --help         Shows this page.
 
-    'errand COMMAND --help' tells more about a command.
+    'errand COMMAND --help' explains a command.
     """
 
   @Test(arguments: [

@@ -74,7 +74,7 @@ import Testing
     }
   }
 
-  /// What a client tells that asks for the edit of an action when it is chosen.
+  /// The capabilities of a client that requests the edit of an action when it is chosen.
   private static let resolving = Value.object([
     "textDocument": .object([
       "codeAction": .object([

@@ -62,17 +62,17 @@ final class Client {
     send(.object(["jsonrpc": .string("2.0"), "method": .string(method), "params": params]))
   }
 
-  /// Sends a request and gives what it is answered with, once all is done.
+  /// Sends a request and returns its answer, after the server has finished its work.
   func request(_ method: String, _ params: Value) -> Value {
     let id = Value.string("test")
     send(.object(["jsonrpc": .string("2.0"), "id": id, "method": .string(method), "params": params]))
     let messages = sent()
-    // What else came is for those who ask for it.
+    // The other messages are kept for later calls.
     frames.messages = messages.filter { $0["id"] != id }
     return messages.first { $0["id"] == id } ?? .null
   }
 
-  /// What the server sent since the last call, once it has nothing to do.
+  /// The server's messages since the last call, once it is idle.
   func sent() -> [Value] {
     while server.work() {}
     defer { frames.messages = [] }

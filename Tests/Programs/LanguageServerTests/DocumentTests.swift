@@ -109,7 +109,7 @@ import Testing
     client.open("/w/recipes/b.yaml", caller)
     client.open("/w/recipes/c.yaml", "recipe: c\nsummary: C.\nsteps:\n  - let: { x: 1 }\n")
     #expect(client.published().map { String($0.prefix(8)) } == ["c.yaml 1", "b.yaml 1"])
-    // What couldn't be read is waited for, too.
+    // A change to a missing file causes a new check, too.
     client.open("/w/recipes/a.yaml", Self.sound)
     #expect(client.published() == ["a.yaml 1: ", "b.yaml 1: "])
     let other = Self.sound.replacing("outputs: { x:", with: "outputs: { y:")

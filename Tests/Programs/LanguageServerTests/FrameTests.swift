@@ -4,7 +4,7 @@ import Testing
 @testable import LanguageServer
 
 @Suite struct FrameTests {
-  /// What a client sends, and what is found in it.
+  /// A client's bytes, and the frames found in them.
   struct Case: CustomTestStringConvertible, Sendable {
     var sent: String
     var found: [FrameReader.Found]

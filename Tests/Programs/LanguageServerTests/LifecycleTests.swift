@@ -4,7 +4,7 @@ import Testing
 @testable import LanguageServer
 
 @Suite struct LifecycleTests {
-  /// What a client sends, one message a line, and what it is answered with.
+  /// A client's messages, one a line, and the server's answers.
   struct Case: CustomTestStringConvertible, Sendable {
     var sent: [String]
     var answered: [String]

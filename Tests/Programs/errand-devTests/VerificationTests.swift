@@ -37,6 +37,28 @@ import Testing
       dependencies: dependencies)
   }
 
+  @Test func `the table of floors has each target once, on its floor, and no other`() {
+    let manifest = Manifest(targets: [
+      target("Basics", in: "Core"), target("Threads", in: "Core"), target("Agent", in: "Runtime"),
+      target("Runs", in: "Runtime"),
+    ])
+    let page = """
+      | Floor | Targets | Purpose |
+      |---|---|---|
+      | Runtime | `Agent`, `Threads` | the agent of `Runs` |
+      | Runtime | `Agent` | again |
+      | Core | `Basics`, `Strings` | values |
+      | Runs | `Runs` | not a floor |
+      """
+    #expect(
+      verification.floors(of: manifest, on: page) == [
+        "docs/architecture.md: error: name 'Threads' once in the table of floors, on the floor Core",
+        "docs/architecture.md: error: name 'Agent' once in the table of floors, on the floor Runtime",
+        "docs/architecture.md: error: name 'Runs' once in the table of floors, on the floor Runtime",
+        "docs/architecture.md: error: the table of floors names 'Strings', which isn't a target",
+      ])
+  }
+
   @Test func `finds arrows that go upward, and plugins and C libraries where they may not be seen`() {
     let manifest = Manifest(targets: [
       target("Basics", in: "Core", "ActionKit"), target("ActionKit", in: "PluginKit", "Basics"),

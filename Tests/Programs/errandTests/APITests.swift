@@ -6,7 +6,7 @@ import Testing
 
 @testable import errand
 
-/// The API of `errand serve` over real HTTP: who may ask what, and what comes of it.
+/// The API of `errand serve` over real HTTP: permissions and answers.
 @Suite(.timeLimit(.minutes(20))) struct APITests {
   static let ask = """
     inputs: { name: { type: string } }
@@ -87,7 +87,8 @@ import Testing
     }
   }
 
-  /// What the document forbids is refused, and what it allows isn't: each limit is that of what reads the request.
+  /// A request outside the document's limits is refused, and one within them isn't: the code that reads requests has
+  /// the same limits.
   @Test func `the document's limits are those of the readers`() async throws {
     let bench = try await Bench()
     let all = try await bench.token("all", "--scope", "read", "--scope", "start", "--scope", "steer", "--scope", "data")
@@ -368,7 +369,7 @@ import Testing
     let events = try await stream
     #expect(events.contains("Hello of •••") && !events.contains(secret), "\(events)")
 
-    // What a request brings as a name or a key is refused, and the answer doesn't say which secret it is.
+    // A secret as a name or a key in a request is refused, and the answer doesn't say which secret it is.
     let rest = "holds a secret, and names are kept as they are; use another"
     func refusal(_ path: String, _ body: String, headers: HTTPHeaders = [:]) async throws -> String {
       let answer = try await bench.send("POST", path, token, body, headers: headers)
@@ -390,7 +391,7 @@ import Testing
     #expect(
       try await refusal("/api/v1/recipes/sum/runs", "{\"\(secret)\":1}")
         == "400 request: there is no member '•••'; there are inputs, texts, plan, assistant")
-    // Without a token nothing is masked, by which guesses could be told from secrets.
+    // Nothing is masked without a token: masking would tell a guesser which texts are secrets.
     let unknown = try await bench.send("GET", "/api/v1/\(secret)", nil)
     #expect(unknown.json["detail"]?.string?.contains(secret) == true, "\(unknown.json)")
     let named = try await bench.program.call("token", "new", "a-\(secret)")
@@ -492,7 +493,7 @@ import Testing
       #expect(answer.status == 200 && answer.json["schedule"]?.string != nil && answer.json["run"] == nil)
       return answer.json["sentences"]?.list?.compactMap { $0["text"]?.string } ?? []
     }
-    // What the command line says of it.
+    // The sentences of the command line.
     let local = try await bench.program.call("why", "sum", "--at", "2020-01-01 05:00", "--json")
     let first = try #require(local.json.list?.first?["sentences"]?.list?.first?["text"]?.string)
     #expect(
@@ -813,7 +814,7 @@ import Testing
     #expect(
       first?["file"]?.string == "new.yaml" && first?["line"] == .int(2)
         && first?["endColumn"] == .int(20))
-    // No file is read but those of the recipes that are served.
+    // No file is read except the recipes that are served.
     #expect(!JSON.shown(bad.json).contains("listen"), "\(bad.json)")
     // The findings of a recipe that is served have the same form.
     try bench.program.write("steps:\n  - uses: shell.rum\n", to: "recipes/wrong.yaml")
@@ -830,7 +831,7 @@ import Testing
     #expect(
       refused.json["detail"]?.string
         == "a recipe of 300000 bytes isn't checked; it may have 256 KiB")
-    // The type of a problem leads to what to do.
+    // The type of a problem links to instructions.
     #expect(refused.json["type"]?.string == "/problems/request")
     for kind in Problem.Kind.all {
       let page = try await HTTPClient().send(
@@ -878,7 +879,7 @@ import Testing
     let counted = try await bench.send("POST", path, starter, #"{"inputs":{"words":"hidden"}}"#)
     #expect(counted.status == 201 && counted.json["document"] == nil && !JSON.shown(counted.json).contains("hidden"))
     #expect(counted.json["writes"]?.list?.first?["action"]?.string == "store.put")
-    // What a token is not for is not there.
+    // A recipe outside a token's scope is reported as missing.
     #expect(try await bench.send("GET", "/api/v1/plans/\(digest)", token).json == made.json)
     #expect(try await bench.send("GET", "/api/v1/plans/\(digest)", narrow).status == 404)
     #expect(try await bench.send("POST", path, narrow, #"{"inputs":{"words":"x"}}"#).status == 404)
@@ -1019,7 +1020,7 @@ import Testing
       try await kind("GET", "/api/v1/runs", reader, headers: ["Origin": "http://evil.example"])
         == "403 foreignOrigin")
     #expect(try await kind("GET", "/api/v1/runs", reader, headers: ["Origin": bench.url]) == "200 ")
-    // What a token is not for is not there.
+    // A run or recipe outside a token's scope is reported as missing.
     #expect(try await kind("GET", "/api/v1/runs/\(id)", narrow) == "404 notFound")
     #expect(try await kind("GET", "/api/v1/runs/last:ask", narrow) == "404 notFound")
     #expect(try await kind("GET", "/api/v1/recipes/ask", narrow) == "404 notFound")

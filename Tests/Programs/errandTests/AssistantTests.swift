@@ -6,7 +6,7 @@ import Testing
 
 @testable import errand
 
-/// Recipes as tools of assistants: who may use them over HTTP, and what a process on standard streams answers.
+/// Recipes as tools of assistants: permissions over HTTP, and the answers of a process on standard streams.
 @Suite(.timeLimit(.minutes(20))) struct AssistantTests {
   private static let recipes = [
     "double": """
@@ -133,7 +133,7 @@ import Testing
     #expect(
       try await Self.call(bench, blind, "double", #"{"n":1}"#).json["result"]?["content"]?.list?.first?["text"]?.string
         == "the token lacks the scope 'data', which the results of runs need")
-    // What needs 'data' to be seen isn't.
+    // A result that needs the scope 'data' isn't shown.
     #expect(
       try await Self.call(bench, reader, "errand_why", #"{"run":"last"}"#).json["result"]?["content"]?.list?.first?[
         "text"]?.string == "the token lacks the scope 'data', which this needs")
@@ -240,7 +240,9 @@ import Testing
     await bench.end()
   }
 
-  /// What a process on standard streams answers to calls, by their numbers; it is given the end of its input after that.
+  /// The answers of a process on standard streams to calls, by the calls' numbers.
+  ///
+  /// Its standard input ends after the calls.
   private static func answers(
     of program: Program, to calls: [(tool: String, arguments: String)]
   ) async throws -> [Int: Value] {
@@ -355,7 +357,7 @@ import Testing
     #expect(
       hints("double")
         == #"{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}"#)
-    // A write in what 'finally' calls counts; stored values and what only computes are no open world.
+    // A write in a recipe that 'finally' calls counts; stored values and computations aren't an open world.
     #expect(
       hints("called")
         == #"{"readOnlyHint":false,"destructiveHint":true,"idempotentHint":true,"openWorldHint":false}"#)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The pages in a real browser, Debian's Chromium; a machine without it fails, and says what to install.
+/// The pages in a real browser, Debian's Chromium; a machine without it fails, and names the package to install.
 @Suite(.serialized, .timeLimit(.minutes(Clients.minutes + 1))) struct BrowserTests {
   @Test(arguments: ["appearance", "keyboard", "no-scripts"])
   func `people can use the pages, and all that is on them`(_ part: String) async throws {

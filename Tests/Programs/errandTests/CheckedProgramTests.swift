@@ -69,7 +69,7 @@ import Testing
     await program.remove()
   }
 
-  /// Steps that a run refuses for certain, with what `check` says of them and where: with an errand.yaml, and without.
+  /// Steps that a run certainly refuses, with the message of `check` and its place, with an errand.yaml and without.
   private static let refused: [(step: String, message: String, mark: String, isKnownWithoutFile: Bool)] = [
     (
       "{ uses: http.get, with: { url: 'http://127.0.0.1:1/x' } }",

@@ -25,7 +25,7 @@ enum Clients {
   /// Debian's Python, which has Selenium.
   static let systemPython = "/usr/bin/python3"
 
-  /// Debian's Neovim, with what it needs to run a script.
+  /// Debian's Neovim, with the options to run a script.
   static let neovim = (program: "/usr/bin/nvim", options: ["--headless", "--clean", "-S"])
 
   /// How long a script may take, in minutes; `make soak` sets it, because full counts take longer.
@@ -33,9 +33,9 @@ enum Clients {
 
   /// Runs a script of `Tests/Clients`, and gives its exit code and all that it printed.
   ///
-  /// `timeout` puts it in a process group of its own, and ends that group when the time is up: first in order, so that
-  /// the script ends what it started in sessions of their own. The output goes to a file: a pipe would be read until
-  /// the last of those that hold it is gone, which may be a program that a script left behind.
+  /// `timeout` puts the script in its own process group, and ends that group after the time limit: first with SIGTERM,
+  /// so that the script ends the processes that it started in other sessions. The output goes to a file, because a pipe
+  /// would be read until every process that holds it has ended, and a script may leave a process behind.
   static func run(
     _ script: String, _ arguments: [String], with program: String, _ options: [String] = [],
     environment: [String: String] = [:]

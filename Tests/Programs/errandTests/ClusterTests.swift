@@ -6,11 +6,11 @@ import Testing
 
 /// Four agents on one state in PostgreSQL, and a school that counts writes.
 ///
-/// Agents are killed and frozen, and the server is killed, until its standby takes over. Two of the agents have clocks that
-/// are an hour off, where libfaketime is installed. All of them have the same schedule, of which each slot starts one
-/// run.
+/// Agents are killed and frozen, and the server is killed, until its standby takes over. Where libfaketime is
+/// installed, two of the agents have clocks that are an hour off. All agents have the same schedule, and each of its
+/// slots starts one run.
 ///
-/// `ERRAND_CLUSTER=600` lets it go on for as many seconds; otherwise there are a few faults.
+/// `ERRAND_CLUSTER=600` sets how many seconds the test runs; without it there are only a few faults.
 @Suite(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"), .timeLimit(.minutes(120)))
 struct ClusterTests {
   private static let handed = """
@@ -31,7 +31,7 @@ struct ClusterTests {
 
   private enum Fault: CaseIterable { case killAgent, freezeAgent, killServer }
 
-  /// The agents, of which each has a folder.
+  /// The agents, each with its own folder.
   private final class Agents {
     let programs: [Program]
     private let clocks: [[String: String]]

@@ -16,7 +16,8 @@ import Testing
     #expect(await serve.end() == -SIGSEGV)
     let addresses = line.split(separator: " ").filter { $0.hasPrefix("0x") }.joined(separator: " ")
     let symbols = try await program.shell("llvm-symbolizer --obj='\(Program.binary.path)' \(addresses)")
-    // The signal may meet any thread, also one in a library, of which what looks like an address is told as well.
+    // Any thread may receive the signal, also one in a library. Values that look like addresses are reported there,
+    // too.
     let known = symbols.out.split(separator: "\n").filter { !$0.hasPrefix("??") }
     #expect(!known.isEmpty && !addresses.isEmpty, "\(line)\n\(symbols.out)")
     // A signal from another process isn't blamed on the runs.

@@ -5,7 +5,7 @@ import Testing
 @testable import errand
 
 @Suite(.timeLimit(.minutes(20))) struct CrontabTests {
-  /// What a crontab is read as: each job in a line, then each fault.
+  /// The result of reading a crontab: each job in a line, then each fault.
   private static func read(_ text: String, hasUsers: Bool = false) -> [String] {
     let crontab = Crontab(text, hasUsers: hasUsers)
     let jobs = crontab.jobs.map { job in
@@ -113,12 +113,12 @@ import Testing
         recipe: backup
         summary: "Packs the notes."
 
-        # What cron does otherwise than Errand is written out here, so that the command runs as it did.
+        # Where cron differs from Errand, its behaviour is written out here, so that the command runs as it did.
         on:
           - cron: "30 2 * * *"
             zone: Europe/Berlin
-            overlap: allowAll # as cron; 'skip' leaves out a time while the run before is open
-            catchup: none # as cron; 'last' makes up for times at which no agent was running
+            overlap: allowAll # as cron; 'skip' leaves out a time while the previous run is open
+            catchup: none # as cron; 'last' makes up for times without a running agent
 
         steps:
           # cron mailed its output to ana@example.org; add 'onFailure' with mail.send or notify.ntfy
@@ -176,7 +176,7 @@ import Testing
     await program.remove()
   }
 
-  /// What cron does: in HOME, with its umask, its PATH, its shell, and nothing of the terminal.
+  /// A command gets cron's environment: HOME as its folder, cron's umask, PATH and shell, and no terminal.
   @Test func `a command runs as under cron`() async throws {
     let program = try await Program()
     let home = program.folder.appending(path: "home").path

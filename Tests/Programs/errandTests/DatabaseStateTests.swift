@@ -54,7 +54,7 @@ struct DatabaseStateTests {
     let repair = try await program.call("doctor", "--repair", environment: environment)
     #expect(repair.code == 64)
     #expect(repair.error.hasPrefix("error: --repair is for a state in a folder, and this one is in \(url)"))
-    // What is on this machine: no journal.
+    // The files on this machine include no journal.
     let names = try FileManager.default.contentsOfDirectory(atPath: program.folder.appending(path: ".errand").path)
     #expect(!names.contains { $0.hasPrefix("journal") || $0.hasPrefix("state") }, "\(names)")
     await program.remove()
@@ -230,14 +230,14 @@ struct DatabaseStateTests {
         "connection:markbook", "format:\(StateFormat.version)", "plugin:markbook", "secret:MARKBOOK_API_KEY",
         "secret:MARKBOOK_PASSWORD", "secret:MARKBOOK_USERNAME",
       ])
-    // A plan reads what is stored.
+    // A plan reads the stored values.
     try program.write("steps: [{ uses: store.increment, with: { name: visits } }]\n", to: "count.yaml")
     for _ in 0..<2 { #expect(try await program.call("run", "count.yaml", environment: environment).code == 0) }
     let plan = try await program.call("plan", "count.yaml", environment: environment)
     let change = plan.out.split(separator: "\n").first { $0.contains("The stored value 'visits'") }
     #expect(change?.split(separator: " ").suffix(2) == ["2", "3"], "\(plan.out)\(plan.error)")
     await program.remove()
-    // A folder is of one program, which has what there is.
+    // A state in a folder has one program, so its records hold no needs and no queue.
     let alone = try await Program()
     #expect(try await alone.call(arguments).code == 0)
     try alone.write("queue: nightly\n\(ServeTests.done)", to: "night.yaml")
@@ -312,7 +312,7 @@ struct DatabaseStateTests {
     let slow = try await desk.call("run", "slow.yaml", "--detach", environment: environment)
     #expect(slow.code == 0, "\(slow.error)")
     let run = slow.out.trimmingCharacters(in: .newlines)
-    // Of the same name by mistake.
+    // Two workers have the same name by mistake.
     let lab = try await Program()
     try lab.write("state: \(url)\npostgres: { answerWithin: 1m }\nworker: { name: lab }\n", to: "errand.yaml")
     let atLab = try lab.serve("serve")
@@ -330,20 +330,21 @@ struct DatabaseStateTests {
     let drained = try await desk.call("workers", "drain", ids[0], environment: environment)
     #expect(
       (drained.code, drained.error) == (
-        0, "the worker 'lab' takes up no more runs, and holds 1; to see when it has finished: errand workers\n"
+        0, "the worker 'lab' claims no more runs, and holds 1; to see when it has finished: errand workers\n"
       ))
     #expect(await atDesk.line(with: "draining, as 'errand workers drain' asked") != nil, "\(atDesk.before)")
     var table = try await desk.call("workers", environment: environment)
     #expect(table.out.contains(" draining"), "\(table.out)")
     #expect(table.out.contains("WORKER") && table.out.contains("1/64"), "\(table.out)")
     let undone = try await desk.call("workers", "drain", "--undo", ids[0], environment: environment)
-    #expect((undone.code, undone.error) == (0, "the worker 'lab' takes up runs again\n"))
+    #expect((undone.code, undone.error) == (0, "the worker 'lab' claims runs again\n"))
     #expect(await atDesk.line(with: "no longer draining") != nil, "\(atDesk.before)")
     let refused = try await desk.call("workers", "evict", ids[1], environment: environment)
     #expect(refused.code != 0 && refused.error.hasPrefix("error: the lease of the worker '"), "\(refused.error)")
     let evicted = try await desk.call("workers", "evict", ids[1], "--force", environment: environment)
-    #expect((evicted.code, evicted.error) == (0, "the worker 'lab' is evicted; 0 runs can be taken up by others\n"))
-    #expect(await atLab.line(with: "runs are taken up") != nil, "\(atLab.before)")
+    #expect(
+      (evicted.code, evicted.error) == (0, "the worker 'lab' is evicted; 0 runs can be claimed by other workers\n"))
+    #expect(await atLab.line(with: "this worker claims runs") != nil, "\(atLab.before)")
     // It ends while it holds the run, which the other has at once, and not after the lease of 15 seconds.
     let begin = ContinuousClock.now
     atDesk.signal(SIGTERM)

@@ -118,15 +118,15 @@ final class Days: @unchecked Sendable {
   func run() async throws -> RunRecord {
     for await item in news {
       switch item {
-      case .waits(let run), .stands(let run), .ended(let run): return run
+      case .waits(let run), .parked(let run), .ended(let run): return run
       case .failed(let error): throw error
-      case .began, .event, .untold, .shared, .refused: continue
+      case .began, .event, .unreported, .shared, .refused: continue
       }
     }
     throw CancellationError()
   }
 
-  /// Moves the clock to each instant at which a run continues, until it ends; returns these instants.
+  /// Moves the clock to each instant when the run continues, until it ends; returns these instants.
   func runToItsEnd(from first: RunRecord? = nil) async throws -> (run: RunRecord, woke: [String]) {
     var woke: [String] = []
     var next = first
@@ -147,7 +147,7 @@ final class Days: @unchecked Sendable {
       await Task.yield()
       due = store.run(run.id)?.steps.compactMap { $0.lastAttempt?.retryAt }.first { $0 > time.now() }
     }
-    // The run's sleeper, and that of the schedules.
+    // The run's sleeper and the sleeper of the schedules.
     await time.waitForSleepers(2)
     if let span = due?.span(since: time.now()) { time.advance(by: span) }
   }

@@ -117,7 +117,7 @@ import Testing
       let plan = try await program.call("plan", "r.yaml")
       #expect(plan.out.contains("'moved' writes there before; it sends "), "\(plan.out)")
       #expect(!plan.out.contains("no change"), "\(plan.out)")
-      // What is compared with nothing is shown whatever was written before.
+      // A request without a comparison is shown, whatever an earlier step wrote.
       for line in ["PATCH ", "POST "] { #expect(plan.out.contains(line), "\(plan.out)") }
       #expect(plan.out.contains(#"{"text":"last"}"#), "\(plan.out)")
       #expect(asked() == ["GET /notes/a", "GET /notes/c"])
@@ -166,7 +166,7 @@ import Testing
         let status = try await program.call("runs", "show", "last:\(name)", "--json").json["status"]?.string
         #expect(status == "uncertain", "\(name): \(status ?? "")")
       }
-      // A DELETE of what isn't there is done, and this says nothing of it.
+      // A DELETE counts as done if the item isn't there, and this 404 doesn't tell whether it was.
       try program.write("steps: [{ uses: notes.deleteNote, with: { name: a } }]", to: "delete.yaml")
       #expect(try await program.call("run", "delete.yaml").code == 1)
       #expect(asked().count == 6)

@@ -2,7 +2,7 @@ import ActionTestKit
 import Foundation
 import Testing
 
-/// A handwritten page: README, the pages of `docs` and those of `.github`.
+/// A handwritten page: README, or a page of `docs` or `.github`.
 struct DocumentationPage: Sendable, CustomTestStringConvertible {
   /// A code block: the words after its fence, and its text with a line end after each line.
   struct Block {

@@ -139,9 +139,9 @@ import Testing
 
   // MARK: Blocks
 
-  /// What a YAML block shows: a recipe, part of a file of `recipes`, a test file, or `errand.yaml`.
+  /// A YAML block is a recipe, part of a file of `recipes`, a test file, or `errand.yaml`.
   @Test(arguments: Page.all) func `every YAML block checks`(_ page: Page) throws {
-    // Those of the page of keys are parts of files, which have a test of their own (`KeyExampleTests`).
+    // The blocks of the page of keys are parts of files, and `KeyExampleTests` checks them.
     for text in page.path == "docs/keys.md" ? [] : page.blocks("yaml") {
       let source = Source(name: page.path, text: text)
       if text.contains("…\n") {

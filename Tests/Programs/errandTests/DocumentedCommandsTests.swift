@@ -9,7 +9,8 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct DocumentedCommandsTests {
   typealias Page = DocumentationPage
 
-  /// What keeps running, what needs another machine, a service, a database or root, and what names the reader's own runs.
+  /// Commands that keep running, that need another machine, a service, a database or root, or that name the reader's
+  /// own runs.
   private static let apart = [
     "errand serve", "errand sandbox", "errand lsp", "errand mcp", "errand open", "errand workers", "--follow",
     "runs follow", "--watch", "--remote", "plugin add", "plugin update", "plugin remove", "state init",
@@ -18,9 +19,9 @@ import Testing
     "--record", "--replay",
   ]
 
-  /// What ends otherwise than well, and with what.
+  /// Commands that don't succeed, with their exit codes.
   private static let otherwise: [(part: String, code: Int32)] = [
-    // It asks, and there is no terminal.
+    // It asks a question, and there is no terminal.
     ("--confirm", 64),
     // The page shows the files, for the reader to write.
     ("timetable-changes.test.yaml", 66), ("values.json", 66), ("inputs.json", 66), ("recipes/weekly.yaml", 66),
@@ -58,7 +59,7 @@ import Testing
     }
   }
 
-  /// A folder of an ordinary user with nothing but errand.yaml, in which commands are run.
+  /// A folder of an ordinary user with only errand.yaml, where commands are run.
   private struct Reader {
     let program: Program
 
@@ -103,7 +104,7 @@ import Testing
       // The page has another run's id.
       let line = line.replacing(/[0-9a-f]{8}-[0-9a-f-]{27}/, with: "last")
       let outcome = try await reader.run(line)
-      // It asks, and there is no terminal.
+      // It asks a question, and there is no terminal.
       let code = line == "errand new recipe" ? 64 : otherwise.first { line.contains($0.part) }?.code ?? 0
       #expect(outcome.code == code, "\(page): \(line): \(outcome.code) \(outcome.error)")
     }

@@ -5,7 +5,7 @@ import OpenAPIPlugins
 import PluginList
 import PluginLocks
 
-/// The plugins from outside of which pages speak, so that what they show of `errand.yaml` is checked like any other.
+/// The external plugins that pages mention, so that the pages' parts of `errand.yaml` are checked like any other.
 enum DocumentedPlugins {
   static let pages: Set = ["docs/openapi.md", "docs/plugins-from-outside.md"]
 

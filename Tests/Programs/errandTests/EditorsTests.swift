@@ -23,7 +23,7 @@ import Testing
     #expect(code == 0, "\(output)")
   }
 
-  /// All words of the language, of the service and of the recipe itself are taken from what is offered.
+  /// Every word of the language, the service and the recipe itself is chosen from the offered completions.
   @Test func `Neovim writes a recipe from an empty buffer with completion alone`() async throws {
     let program = try await Program()
     try FileManager.default.createDirectory(

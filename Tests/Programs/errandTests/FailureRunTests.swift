@@ -60,7 +60,7 @@ import Testing
     #expect(
       why.out.contains("because the run \(failed.id) of broken did not succeed, as onFailure in errand.yaml says."),
       "\(why.out)")
-    // One that succeeds is not told of, and neither is one in a sandbox.
+    // A successful run isn't reported, and neither is one in a sandbox.
     #expect(try await program.call("run", "broken.yaml", "-i", "zero=1").code == 0)
     #expect(try await program.call("run", "broken.yaml", "--sandbox").code == 1)
     #expect(try await Self.runs(program).filter { $0.recipe == "teller" }.count == 1)

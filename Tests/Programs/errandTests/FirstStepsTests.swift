@@ -187,7 +187,7 @@ import Testing
       #expect(
         refused.error
           == "error: shell.run has an output that later steps may read, so 'done' needs it; fill in: \(output)\n")
-      // What is copied and left as it is says nothing of the write.
+      // The command, copied without filling in the output, doesn't resolve the write.
       let resolve = "'\(Program.binary.path)' runs resolve \(run) note"
       let copied = try await program.shell("\(resolve) \(output)")
       #expect(copied.error == "error: 'output.output' is still to be filled in, with what shell.run gave\n")

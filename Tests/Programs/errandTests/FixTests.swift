@@ -4,7 +4,7 @@ import Testing
 
 /// `errand check --fix` with the real binary, on the recipes of the package.
 @Suite struct CheckFixTests {
-  /// A mistake in a recipe: the file, what is written there, and what is written by mistake.
+  /// A mistake in a recipe: the file, the correct text, and the wrong one.
   private static let seeds: [(file: String, right: String, wrong: String)] = [
     ("markbook-averages.yaml", "summary: Puts", "sumary: Puts"),
     ("hello.yaml", "forEach: ", "foreach: "),

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// What recipes may do with files, and which owners' folders are trusted.
+/// The files that recipes may change, and the owners whose folders are trusted.
 @Suite(.timeLimit(.minutes(20))) struct FolderTests {
   /// A program whose folder holds files of its own, some of them without their usual names.
   private static func program(_ extra: String = "") async throws -> Program {
@@ -72,12 +72,12 @@ import Testing
   ])
   func `files of errand's own are out of bounds for actions, whatever their name`(_ step: String) async throws {
     let program = try await Self.program(step.contains("meant") ? Self.meant : "")
-    // What is in a folder is known only in the run.
+    // The content of a folder is known only in the run.
     let isFolder = step.contains("from: recipes") || step.contains("folder: ")
     let refused = try await Self.outcome(step, in: program)
     #expect(refused.code == (isFolder ? 1 : 3))
     #expect((refused.out + refused.error).contains("errand's own"), "\(refused.out)\(refused.error)")
-    // What a path computed in the run leads to is known only there.
+    // The target of a computed path is known only in the run.
     let computed = step.replacing(/(path|from|folder): ([^ ,}]+)/) { "\($0.1): \"${{ inputs.at + '\($0.2)' }}\"" }
     let outcome = try await Self.outcome(computed, in: program)
     #expect(outcome.code == 1, "\(outcome.error)")
@@ -88,7 +88,7 @@ import Testing
     await program.remove()
   }
 
-  /// What is made for an action may be what is out of bounds.
+  /// A file that doesn't exist yet may be one of errand's own.
   @Test(arguments: [
     ("uses: file.write\n    with: { path: auto/n.yaml, text: x }", "auto"),
     ("uses: file.write\n    with: { path: auto/deep/n.yml.bak, text: x }", "auto"),

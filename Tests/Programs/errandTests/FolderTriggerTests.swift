@@ -27,7 +27,7 @@ import Testing
     var serve = try program.serve("serve")
     #expect(await serve.line(with: "there is no folder 'inbox'") != nil, "\(serve.before)")
     await serve.line(with: "serves")
-    // The folder comes, and with it files, of which one is a link and one is hidden.
+    // The folder appears with files in it: one is a link, and one is hidden.
     try FileManager.default.createDirectory(at: inbox, withIntermediateDirectories: true)
     try drop("note.txt")
     try drop(".hidden.csv")

@@ -16,7 +16,7 @@ import Testing
           How many items run at once. Values: 1 to 1024; default 1.
 
         maxParallel, a key of 'limits of a connection'
-          How many calls may be under way at once, over all runs.
+          How many calls may be in flight at once, across all runs.
           Values: 1 to 1000.
 
         Examples:
@@ -41,7 +41,9 @@ import Testing
     #expect(text.contains("retry, a key of a step\n"))
     #expect(text.contains("defaults.retry, a key of a recipe\n"))
     #expect(
-      text.contains("Keys of 'retry':\n  maxAttempts  Counts the first try. Values: 1 to 1000; default 3.\n"), "\(text)"
+      text.contains(
+        "Keys of 'retry':\n  maxAttempts  How many attempts to make, including the first. Values: 1 to 1000; default 3.\n"
+      ), "\(text)"
     )
     #expect(text.contains("    retry: { maxAttempts: 5, initial: 2s }"))
   }
@@ -62,7 +64,7 @@ import Testing
     let test = try await program.call("help", "test")
     #expect(test.out.hasPrefix("Tests recipes: "))
     #expect(
-      test.out.contains("\nKeys of a test file:\n  recipe ") && test.out.contains("  The recipe that is tested"),
+      test.out.contains("\nKeys of a test file:\n  recipe ") && test.out.contains("  The path of the tested recipe"),
       "\(test.out)")
     let file = try await program.call("help", "errand.yaml")
     #expect(file.out.hasPrefix("Keys of 'errand.yaml':\n  state "), "\(file.out)")

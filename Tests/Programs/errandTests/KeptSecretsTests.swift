@@ -120,7 +120,7 @@ import Testing
 
   // MARK: Every spelling, everywhere, and kills
 
-  /// A service that sends a secret in every spelling, and receives what the steps saw.
+  /// A service that sends a secret in every spelling, and receives the values that the steps saw.
   private final class Mirror: Sendable {
     struct Content {
       var seen: [String: Value] = [:]
@@ -449,7 +449,7 @@ import Testing
     await program.remove()
   }
 
-  // MARK: What people see
+  // MARK: Masked output
 
   @Test func `outputs are masked for people and programs, with the places`() async throws {
     let program = try await Program()
@@ -502,7 +502,7 @@ import Testing
     let environment = ["TOKEN": "sesame-4711"]
     let put = try await program.call("run", "named.yaml", "-i", "name=of sesame-4711", environment: environment)
     let words = "holds the secret 'TOKEN', and names are kept as they are; use another"
-    // A caller from outside isn't told which.
+    // A remote caller isn't told which one.
     let hidden = "holds a secret, and names are kept as they are; use another"
     #expect(put.code == 1 && put.error.contains("the name of a stored value \(words)"), "\(put.error)")
     let event = try await program.call("runs", "signal", "any", "sesame-4711", environment: environment)
@@ -513,7 +513,7 @@ import Testing
     await program.remove()
   }
 
-  // MARK: What earlier versions kept
+  // MARK: Secrets stored by earlier versions
 
   @Test func `a secret that was kept before it was known is found and removed`() async throws {
     let program = try await Program()

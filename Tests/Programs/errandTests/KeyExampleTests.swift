@@ -47,7 +47,7 @@ import Testing
     case .test:
       let source = Source(name: "recipes/tests/example.test.yaml", text: text)
       let faults = RecipeTestFile.check(source, in: environment).diagnostics
-      // What a recording holds is no part of the example.
+      // The content of a recording isn't part of the example.
       #expect(Diagnostics(faults.filter { !$0.message.contains("exchanges.json") }).rendered() == "")
     case .errand:
       let faults = Configuration.read(Source(name: "errand.yaml", text: text), catalog: Self.catalog).diagnostics

@@ -27,7 +27,7 @@ import Testing
     ].joined(separator: ", ")
   }
 
-  /// A number of the keys' values, of the expression for what holds them.
+  /// A sum of the keys' values, given the expression for their container.
   private static func value(_ steps: String) -> String {
     "\(steps).k1.v + \(steps).k2.v + \(steps).k3.collected[1] + \(steps).k4.v + \(steps).k5.body.v"
   }
@@ -37,7 +37,7 @@ import Testing
     var steps: String
     var output = "1"
     var rest = ""
-    /// The paths that the drawing of the recipe shows without what is inside.
+    /// Whether the drawing of the recipe leaves out the keys' steps.
     var isOutside = false
 
     var testDescription: String { name }

@@ -6,7 +6,7 @@ import Testing
 /// Kills the agent's process at random moments while it does work that must come out right wherever it is interrupted:
 /// values that many runs change at once, retried runs, journals with holes, and commands with children.
 @Suite(.timeLimit(.minutes(60))) struct KillSoakTests {
-  /// Counts five items, of which one fails in the first attempt, all into the same value.
+  /// Counts five items, all into the same value; one of them fails in its first attempt.
   private static let counted = """
     recipe: counted
     inputs: { name: string }
@@ -22,7 +22,9 @@ import Testing
             fail: Not yet.
     """
 
-  /// Has a child in a session of its own; a second attempt reports which processes of the first are still running.
+  /// Starts a child in its own session.
+  ///
+  /// A second attempt reports which processes of the first are still running.
   private static let commanding = """
     recipe: commanding
     inputs: { name: string }
@@ -135,7 +137,7 @@ import Testing
     var retries: String?
   }
 
-  /// Has all open runs finished, and adds the ends of runs that were not known.
+  /// Finishes all open runs, and adds the unknown ends of runs.
   private static func rest(_ program: Program, _ ends: inout [String: End]) async throws {
     let serve = try program.serve("serve", "--quiet")
     var patience = 400

@@ -5,7 +5,7 @@ import HTTPClient
 import RunState
 import Testing
 
-/// What Prometheus reads: which events count as what, how many series there are, and who may read them.
+/// The metrics for Prometheus: the events that they count, the number of series, and the permission to read them.
 @Suite(.timeLimit(.minutes(20))) struct MetricsTests {
   static let now = Timestamp("2026-11-20T09:00:00Z") ?? .earliest
 
@@ -145,7 +145,7 @@ import Testing
       Metrics.Present(version: "0.1", since: Self.now, openRuns: [:], streams: 0, deliveries: hooks.all))
     let series = text.split(separator: "\n").filter { !$0.hasPrefix("#") }
     #expect(series.count <= 1000, "\(series.count)")
-    // What is folded is still counted.
+    // Series that were merged are still counted.
     func sum(_ name: String) -> Int {
       series.filter { $0.hasPrefix("\(name){") }.reduce(0) { $0 + (Int($1.split(separator: " ").last ?? "") ?? 0) }
     }

@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import Testing
 
-/// The real binary, whose wall clock libfaketime sets, through a night in which it is killed.
+/// The real binary with a wall clock set by libfaketime, killed during a night.
 @Suite(.timeLimit(.minutes(20))) struct MovedClockTests {
   struct Case: Sendable, CustomTestStringConvertible {
     var testDescription: String
@@ -121,7 +121,7 @@ extension MovedClockTests {
 
 /// A wall clock for programs, which a test sets when they start, and which runs from there.
 struct MovableClock {
-  /// What is to be loaded before a program's own libraries (`LD_PRELOAD`).
+  /// The libraries to load before a program's own (`LD_PRELOAD`).
   let libraries: String
 
   /// A library to load before libfaketime, which takes every absolute timer, and the end of every wait for a condition, for

@@ -74,7 +74,7 @@ import Testing
       #expect(run.code == 0, "\(run.out)\(run.error)")
       #expect(run.json["outputs"] == .object(["text": .string("Milk"), "count": .int(1)]))
 
-      // There is no other service than the real one, so a test has to replay a recording.
+      // Only the real service exists, so a test has to replay a recording.
       try FileManager.default.createDirectory(
         at: program.folder.appending(path: "recipes/tests"), withIntermediateDirectories: true)
       try program.write(

@@ -23,7 +23,7 @@ import Testing
     let text = StarterRecipe(template: template, name: "mine").text
     #expect(text.hasPrefix("recipe: mine\nsummary: "))
     #expect(NewRecipeTests.said(of: text) == "")
-    // A template is one of the repository's recipes, each of which has a test.
+    // A template is one of the repository's recipes, and each of these has a test.
     #expect(Files.exists(Program.root.appending(path: "recipes/tests/\(name).test.yaml").path))
   }
 
@@ -38,7 +38,7 @@ import Testing
       let outcome = try await program.call(["new", "recipe", "r\(index)"] + source)
       #expect(outcome.code == 0, "\(source): \(outcome.error)")
       #expect(Files.exists(program.folder.appending(path: "recipes/r\(index).yaml").path), "\(source)")
-      // What is printed to paste.
+      // The printed lines to paste into errand.yaml.
       let parts = outcome.error.components(separatedBy: "\nconnections:\n")
       #expect(parts.count == 2 || !outcome.error.contains("note: "), "\(outcome.error)")
       if parts.count == 2 { connections += parts[1].components(separatedBy: "\n\n")[0] + "\n" }
@@ -77,11 +77,11 @@ import Testing
     }
   }
 
-  /// What a template says after its inputs were given.
+  /// A line of a template after its input was given.
   @Test(arguments: [
-    ("hello", "name", "Ada", "  name: { type: string, default: \"Ada\", summary: Who is greeted. }"),
-    ("hello", "times", "3", "  times: { type: int, default: 3, min: 1, max: 10, summary: How often. }"),
-    ("weekly-mail", "to", "[a@b.org]", "  to: { type: list(string), default: [a@b.org], summary: Who gets it. }"),
+    ("hello", "name", "Ada", "  name: { type: string, default: \"Ada\", summary: The name to greet. }"),
+    ("hello", "times", "3", "  times: { type: int, default: 3, min: 1, max: 10, summary: The number of greetings. }"),
+    ("weekly-mail", "to", "[a@b.org]", "  to: { type: list(string), default: [a@b.org], summary: The recipients. }"),
     ("markbook-averages", "markbook", "7", "  markbook: { default: 7, type: int, summary: Key of the markbook. }"),
     ("markbook-averages", "markbook", "7", "    inputs: { markbook: 7 }"),
   ])
@@ -211,7 +211,7 @@ import Testing
     await program.remove()
   }
 
-  /// What errand.yaml has, and what is printed to be pasted where.
+  /// The content of errand.yaml, where to paste the printed lines, those lines, and the result.
   @Test(arguments: [
     (
       "zone: UTC\n", "put this into errand.yaml, with your own values:",
@@ -312,7 +312,7 @@ import Testing
     #expect(text.contains("uses: store."))
     let template = try await program.shell(#"printf '1\ngreeting\nAda\nmany\n3\n'"# + " | \(script)' /dev/null")
     #expect(template.out.contains("  1  hello "), "\(template.out)")
-    #expect(template.out.contains("times: How often. [2] "), "\(template.out)")
+    #expect(template.out.contains("times: The number of greetings. [2] "), "\(template.out)")
     #expect(template.out.contains("'many' isn't an int"), "\(template.out)")
     text = try String(contentsOf: program.folder.appending(path: "recipes/greeting.yaml"), encoding: .utf8)
     #expect(text.hasPrefix("recipe: greeting\n"))

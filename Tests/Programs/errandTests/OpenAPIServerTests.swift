@@ -129,7 +129,7 @@ import Testing
 
   private static let secrets = ["JUPYTER_TOKEN": token]
 
-  /// What a person says that Jupyter had answered.
+  /// Jupyter's answer, as a person enters it.
   private static let output = """
     {"status": 201, "body": {"name": "x", "path": "x", "type": "file", "writable": true, "mimetype": "", "format": "", \
     "content": "", "created": "2026-11-20T09:30:00Z", "last_modified": "2026-11-20T09:30:00Z"}}

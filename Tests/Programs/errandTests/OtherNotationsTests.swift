@@ -5,7 +5,7 @@ import Testing
 
 @testable import Recipes
 
-/// What people write from other systems in what they give actions; the rest is in the table `notations` of the recipes' tests.
+/// Notations of other systems in the inputs of actions; the rest is in the table `notations` of the recipes' tests.
 @Suite struct OtherNotationsTests {
   @Test(arguments: [
     (

@@ -76,7 +76,7 @@ import Testing
     #expect(plugin.configuration.field(named: "certificateAuthorities") != nil)
   }
 
-  /// A network of its own in which `lo` has a public address, if this user may create one.
+  /// A separate network namespace whose `lo` has a public address, if this user may create one.
   private static let isNetworkMade = succeeds([
     "unshare", "-n", "sh", "-c", "ip link set lo up && ip addr add 8.8.4.4/32 dev lo",
   ])

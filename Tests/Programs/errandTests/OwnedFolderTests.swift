@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// What is trusted in a folder, and what actions may not reach in it, with the real program.
+/// Trusted files in a folder, and files that actions may not reach, with the real program.
 @Suite(.timeLimit(.minutes(20))) struct OwnedFolderTests {
   private static let server = #"""
     import json, sys
@@ -59,7 +59,7 @@ import Testing
         checked.error.contains("try.yaml:\(index + 2):"), "\(step) passed: \(checked.error.prefix(2000))")
     }
     #expect(checked.error.ranges(of: "errand's own files").count == steps.count, "\(checked.error)")
-    // What a path leads to that is computed is known only in the run.
+    // The target of a computed path is known only in the run.
     try program.write(
       """
       inputs: { at: string }
@@ -151,7 +151,7 @@ import Testing
     #expect(try await program.call("check").error.contains("may write to '\(program.folder.path)'"))
     mode(0o700, program.folder.path)
     #expect(try await !program.call("check").error.contains("isn't used"))
-    // What recipes say counts as well, but a person may have shared them.
+    // Recipes are run too, but a person may have shared their folder.
     mode(0o777, program.folder.appending(path: "recipes").path)
     let doctor = try await program.call("doctor")
     #expect(

@@ -89,7 +89,7 @@ import Testing
     #expect(try await browser.post("/recipes/ask/start", form).headers["Location"] == path)
     var page = try await browser.get(path)
     while !page.text.contains("/approvals/") { page = try await browser.get(path) }
-    // What comes from outside is text.
+    // Text from outside is escaped.
     #expect(!page.text.contains("<script>alert") && page.text.contains("&lt;script&gt;alert(1)&lt;/script&gt;"))
     let run = String(path.dropFirst("/runs/".count))
     let question = try await browser.get("/approvals/\(run)/ask")
@@ -123,7 +123,7 @@ import Testing
     while !page.text.contains("Australia/Sydney") { page = try await browser.get("/schedules?week=2126-03-29") }
     #expect(page.text.contains("From 2126-03-25 to 2126-03-31"))
     #expect(page.text.contains("The clock goes forward: 02:00 is 03:00."))
-    // Words of one zone stand beside times of another.
+    // Descriptions in one zone are shown beside times of another.
     #expect(page.text.contains("Times are in Europe/Berlin."))
     #expect(page.text.contains("<span class=\"quiet\">every day at 05:00, Europe/Berlin</span>"))
     #expect(page.text.contains("<span class=\"quiet\">every Friday at 15:00, Australia/Sydney</span>"))
@@ -350,7 +350,7 @@ import Testing
     }
     let first = try await started(["key": "form-1", "input.word": "", "input.n": "", "input.kind": "b"])
     #expect(try await started(["key": "form-1", "input.word": "", "input.n": "", "input.kind": "b"]) == first)
-    // What the recipe doesn't have, or has once, isn't dropped.
+    // Unknown and repeated fields are errors.
     for form: HTTPQuery in [["input.wrod": "x"], ["input.word": "x", "input.word": "y"]] {
       #expect(try await browser.post("/recipes/says/start", form).status == 422)
     }
@@ -373,14 +373,14 @@ import Testing
     let others = (0..<9).map { "  o\($0): { type: string, default: none }\n" }.joined()
     let page = try await browser.recipe(
       "much", "inputs:\n\(others)  key: { type: string, secret: true, summary: A key. }\nsteps: [{ let: { a: 1 } }]\n")
-    // What is needed comes first, and the buttons stay in sight.
+    // Required inputs come first, and the buttons stay in sight.
     let form = try #require(page.components(separatedBy: "<h3>Needed</h3>").last)
     #expect(form.contains("<h3>Optional</h3>") && form.contains("<div class=\"actions near\">"))
     let needed = form.components(separatedBy: "<h3>Optional</h3>")[0]
     #expect(needed.contains("id=\"input-key\""))
     #expect(form.contains("A key. Give the name of a secret, as @secret:NAME; never its value."))
     #expect(form.contains("id=\"input-key\" name=\"input.key\" type=\"password\" required"))
-    // What was typed there isn't shown again.
+    // A value that was typed there isn't shown again.
     let refused = try await browser.post("/recipes/much/start", ["input.key": "hunter2"])
     #expect(refused.status == 422 && !refused.text.contains("hunter2"))
     // Lists of plain values have an entry a line, or are JSON.
@@ -453,7 +453,7 @@ import Testing
     #expect(page.contains("…</h1>"))
     #expect(page.contains("class=\"lines-kept card tall\""))
     #expect(page.contains(">\(long)</p>"))
-    // The page is kept up to date, and says by itself that it was decided elsewhere.
+    // The page is updated live, and shows that the decision was made elsewhere.
     let question = try await browser.get("/approvals/\(run)/ask")
     let version = try #require(
       question.text.components(separatedBy: "Errand-Seen&quot;:&quot;").last?.prefix { $0 != "&" })
@@ -483,7 +483,7 @@ import Testing
     #expect(first.status == 303 && first.headers["Location"]?.hasPrefix("/runs/") == true)
     let second = try await browser.post("/schedules/sum/trigger", ["key": "form-1"])
     #expect(second.headers["Location"] == first.headers["Location"])
-    // What a delivery would give is said in the words of the pages.
+    // An input that only a delivery supplies is described in the words of the pages.
     _ = try await browser.recipe(
       "hook",
       "inputs: { n: { type: int } }\non: [{ webhook: { verify: { none: true }, type: { n: int } }, inputs: { n: '${{ event.data.n }}' } }]\nsteps: [{ let: { a: 1 } }]\n"

@@ -47,7 +47,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     await program.remove()
   }
 
-  /// A markbook with a class and students, each of which needs the result of the write before.
+  /// A markbook with a class and students; each write needs the result of the previous one.
   private static let newMarkbook = """
     recipe: new-markbook
     steps:

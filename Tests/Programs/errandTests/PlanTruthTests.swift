@@ -8,7 +8,7 @@ import Testing
 
 /// A plan shows everything that the run then writes, with the real binary.
 @Suite(.timeLimit(.minutes(20))) struct PlanTruthTests {
-  /// A service with a list, which can grow with each request, and a record of what it was sent.
+  /// A service with a list, which can grow with each request, and a record of the writes it received.
   private final class Desk: Sendable {
     private let content = Mutex((asked: 0, writes: [String](), grows: false, refuses: ""))
 
@@ -113,7 +113,7 @@ import Testing
     }
   }
 
-  /// Steps, the last of which may read what an earlier one writes.
+  /// Steps; the last one may read a file or value that an earlier one writes.
   private static let readsAfterWrites: [(steps: [String], isKnown: Bool)] = [
     (
       [
@@ -186,7 +186,7 @@ import Testing
     }
   }
 
-  /// Recipes with parallel steps, and what their plans show.
+  /// Recipes with parallel steps, and the lines of their plans.
   private static let sideBySide: [(name: String, recipe: String, shown: [String])] = [
     (
       "a later branch writes what an earlier one reads",

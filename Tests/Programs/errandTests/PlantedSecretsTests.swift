@@ -11,7 +11,9 @@ import Testing
 
 /// A service that echoes its requests.
 private final class EchoService: Sendable {
-  /// What it was sent; a class of its own, because the server starts before the service is initialised.
+  /// The texts that it received.
+  ///
+  /// This is a separate class, because the server starts before the service is initialised.
   private final class Sight: Sendable {
     let texts = Mutex<Set<String>>([])
   }
@@ -319,10 +321,10 @@ private final class Ear: Sendable {
     await program.remove()
   }
 
-  /// Searches all output and all files, except for those that were there before.
+  /// Searches all output and all files, except the files that were there before.
   private func expectNothing(of planted: [Planted], in folder: String, _ ear: Ear) {
     var texts = ear.heard
-    // A recipe writes what the services sent.
+    // A recipe writes the services' answers.
     let given = ["errand.yaml", "hidden/", "saved.txt"]
     for path in FileManager.default.enumerator(atPath: folder)?.compactMap({ $0 as? String }) ?? []
     where !given.contains(where: path.hasPrefix) {

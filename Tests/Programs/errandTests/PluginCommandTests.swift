@@ -181,7 +181,7 @@ import Testing
       checked.error.contains("errand.yaml:2:3: warning: connection 'shop' can't be used: \(absence)"),
       "\(checked.error)")
     #expect(checked.error.contains("no action is named 'shop.listOrders'"), "\(checked.error)")
-    // What doesn't use it goes on.
+    // A recipe that doesn't use the plugin still runs.
     try program.write("steps: [{ let: { a: 1 } }]", to: "other.yaml")
     #expect(try await program.call("run", "other.yaml").code == 0)
     // A name that is like another's is a slip.
@@ -471,7 +471,7 @@ import Testing
     try program.write(text, to: "plugins/shop.lock.json")
     let dead = "plugins/shop.lock.json.4194305-1.new"
     try program.write("half", to: dead)
-    // A byte order mark and other line ends change nothing of what a lock says.
+    // A byte order mark and other line ends don't change the meaning of a lock.
     if fault != "layout", fault != "mark" {
       let refused = try await program.call("plugin", "remove", "shop")
       #expect(

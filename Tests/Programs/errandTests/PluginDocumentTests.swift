@@ -4,7 +4,7 @@ import Testing
 
 @testable import errand
 
-/// `errand plugin` with documents of which a detail can't be read, or that claim more than before.
+/// `errand plugin` with documents that have an unreadable detail or that claim more than before.
 @Suite(.timeLimit(.minutes(20))) struct PluginDocumentTests {
   @Test func `references into other files are followed, and what leads nowhere is counted`() async throws {
     let program = try await Program()
@@ -114,7 +114,7 @@ import Testing
     )
     #expect(taken.code == 0, "\(taken.error)")
     #expect(try await program.call("plugin", "update", "x").code == 0)
-    // What a person said is taken back by a person.
+    // An effect that a person gave can only be changed by a person.
     #expect(try await program.call("plugin", "update", "x", "--effect", "three=write").code == 0)
     await program.remove()
   }

@@ -30,7 +30,7 @@ import Testing
         try JSON.parse(String($0))["text"]?.string
       }
       try Self.expectOnce(notes, ends, "notes")
-      // What can be looked up leaves no doubt, but where one call met two kills.
+      // A write that can be reconciled isn't uncertain, unless one call met two kills.
       #expect(ends.values.count { $0 == "uncertain" } * 4 <= ends.count, "\(ends)")
     }
   }
@@ -41,7 +41,7 @@ import Testing
       try program.write("", to: "errand.yaml")
       let server = python.split(separator: "/").dropLast().joined(separator: "/")
       try await NewPythonPluginTests.lock("git", MCPSource(.command(["/\(server)/mcp-server-git"])), in: program)
-      // A repository for each run, so that none meets what the killed server of another left.
+      // A repository for each run, so that none meets the leftovers of another's killed server.
       let ends = try await Self.killed(
         program, "mcp-server-git",
         #"""
@@ -135,7 +135,7 @@ import Testing
     return ends
   }
 
-  /// That nothing was done twice, and all of what succeeded once.
+  /// Checks that nothing was done twice, and that every item of a successful run was done once.
   private static func expectOnce(_ done: [String], _ ends: [String: String], _ what: Comment) throws {
     #expect(!done.isEmpty, what)
     print("soak: \(done.count) \(what) of \(ends.count) runs")

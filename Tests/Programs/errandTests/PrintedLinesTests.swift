@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// What commands print: live, in the log, and after a crash.
+/// The output of commands: live, in the log, and after a crash.
 @Suite(.timeLimit(.minutes(20))) struct PrintedLinesTests {
   /// A program with a recipe `try.yaml` whose one step runs a script.
   private static func program(
@@ -226,7 +226,7 @@ import Testing
     }
     let followed = await follower.outcome()
     #expect(followed.code == 0, "\(followed.error)")
-    // Of a run that is over, all that there is.
+    // Following a finished run gives its whole log.
     let over = try await program.call("runs", "logs", ids[1], "--follow")
     #expect(over.out.contains("│ begun\n") && over.out.contains("│ ended\n"), "\(over.out)")
     agent.signal(SIGTERM)

@@ -23,7 +23,7 @@ final class Program: Sendable {
     var json: Value { (try? JSON.parse(out)) ?? .null }
   }
 
-  /// An hour in which no test runs, in UTC as in Berlin, so that a schedule starts nothing while runs are counted.
+  /// An hour without tests, in UTC as in Berlin, so that no schedule starts a run while runs are counted.
   static let farHour = (Int(Date.now.timeIntervalSince1970) / 3600 + 12) % 24
   private static let credentials = [
     "apiKey": "MARKBOOK_API_KEY", "username": "MARKBOOK_USERNAME", "password": "MARKBOOK_PASSWORD",
@@ -160,7 +160,7 @@ final class Call: @unchecked Sendable {
     String(decoding: await aside { handle.readDataToEndOfFile() }, as: UTF8.self)
   }
 
-  /// What it printed, and its exit code; when the test's time is up it is killed.
+  /// Its output and its exit code; when the test's time is up it is killed.
   func outcome() async -> Program.Outcome {
     let (text, errors) = await withTaskCancellationHandler {
       await reading.value

@@ -10,12 +10,12 @@ import Testing
 @Suite struct ProgressDisplayTests {
   private static let start = Timestamp(seconds: 1_800_000_000) ?? .epoch
 
-  /// A display on a terminal, and what was drawn on it.
+  /// A display on a terminal, and the texts drawn on it.
   private final class Terminal: Sendable {
     let clock = ManualClock(start)
     let display: ProgressDisplay
 
-    /// What is drawn, and by whom it is taken.
+    /// The drawn texts, in a class that the display's closure can hold.
     private final class Paper: Sendable {
       let texts = Mutex<[String]>([])
     }

@@ -214,7 +214,7 @@ import Testing
     try await days.pass(to: "2026-11-27T04:00:00Z")
     let second = try await days.run()
     #expect(
-      try await days.outputs(second) == .object(["written": .int(0), "by": .string("nobody had to be asked")]))
+      try await days.outputs(second) == .object(["written": .int(0), "by": .string("no approval was needed")]))
     #expect(try await days.writes("putstudentresult") == writes)
     await days.remove()
   }

@@ -41,7 +41,7 @@ import Testing
     return (program, ids)
   }
 
-  /// No agent has served for longer than events are kept: what was answered with 202 is started all the same.
+  /// No agent has served for longer than events are kept; deliveries answered with 202 are started all the same.
   @Test(arguments: versions.filter(isReaching))
   func `deliveries that were received and not decided are started weeks later`(_ version: String) async throws {
     let (program, _) = try await ReleasedStateTests.program(version)
@@ -51,7 +51,7 @@ import Testing
       let text = (try? String(contentsOf: program.folder.appending(path: name), encoding: .utf8)) ?? ""
       return Set(text.split(separator: "\n"))
     }
-    // What is in flight may end.
+    // Attempts in flight may end.
     try program.write("", to: "gate")
     // A command in between decides nothing, and forgets nothing.
     let listed = try await program.start(["runs", "list"], environment: later).outcome()
@@ -126,7 +126,7 @@ import Testing
     // The runs of schedules wait for an hour and a half.
     let sunday = clock.showing(try #require(Timestamp("2026-11-22T10:00:30Z")))
     serve = try program.serve("serve", environment: sunday)
-    // What was received and isn't decided yet is no open run.
+    // A delivery that was received and isn't decided yet isn't an open run.
     func isOver() async throws -> Bool {
       if isReaching, try !Set(lines("hooks.txt")).isSuperset(of: lines("accepted.txt")) { return false }
       return try await call("runs", "list", "--json", environment: sunday).json["open"]?.list?.isEmpty == true
@@ -146,7 +146,8 @@ import Testing
           "retrying finally", "retrying refused", "uncertain", "waiting",
         ].inserting(isReaching ? "gathering 1,2" : nil).inserting(isReaching ? "locked false" : nil))
     if isReaching {
-      // What was answered with 202 has run once, also what was received and not decided when the program was killed.
+      // Every delivery that was answered with 202 has run once, even if the program was killed between receiving and
+      // deciding it.
       let hooks = try lines("hooks.txt")
       #expect(Set(hooks).isSuperset(of: try lines("accepted.txt")))
       #expect(Set(hooks).count == hooks.count)

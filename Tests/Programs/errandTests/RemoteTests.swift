@@ -130,13 +130,13 @@ import Testing
         && blind.error
           == "error: the agent at \(bench.url) refuses: the token lacks the scope 'data', which 'errand --remote' needs for every command\n"
     )
-    // What only the agent's account may ask isn't there, whatever the token.
+    // Requests that only the agent's own account may send are refused for every token.
     let all = try await bench.token("all", RemoteTests.all)
     for verb in ["tokens", "workers", "issueLink", "yield", "submit"] {
       let answer = try await bench.send("POST", "/api/v1/requests", all, #"{"ask":"\#(verb)"}"#)
       #expect(answer.status == 403, "\(verb): \(answer)")
     }
-    // What a token may not do is refused before the request is read further.
+    // A request that the token doesn't permit is refused before it is read further.
     let some = try await bench.token("some", "--scope", "read", "--scope", "data", "--recipe", "sum")
     for (verb, token, status) in [("cancel", some, 403), ("cancel", all, 400), ("cancle", some, 400)] {
       let answer = try await bench.send("POST", "/api/v1/requests", token, #"{"ask":"\#(verb)","rum":1}"#)
@@ -268,7 +268,7 @@ import Testing
       _ = await follower.line(with: "error: ")
       #expect(
         follower.before.hasSuffix(
-          "error: the agent at \(bench.url) can't be reached any more; the run goes on as soon as it is served. Follow it then with: errand --remote \(bench.url) runs follow \(id)"
+          "error: the agent at \(bench.url) can't be reached any more; the run continues as soon as it is served. Follow it then with: errand --remote \(bench.url) runs follow \(id)"
         ), "\(follower.before)")
       #expect(await follower.end() == 69)
     }

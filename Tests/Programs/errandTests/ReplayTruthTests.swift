@@ -106,7 +106,7 @@ import Testing
       try program.write("recipe: some\nsteps:\n  - \(step)\n", to: "some.yaml")
       let run = try await program.call("run", "some.yaml", "--record", "some.json")
       #expect(run.code == 0, "\(run.error)")
-      // What is in the file by now doesn't matter.
+      // The file's content by now doesn't matter.
       try FileManager.default.removeItem(at: program.folder.appending(path: "in.txt"))
       let replay = try await program.call("run", "some.yaml", "--replay", "some.json")
       #expect(replay.code == 0, "\(replay.error)")
@@ -114,7 +114,7 @@ import Testing
       let test = try await program.call("test", "some.test.yaml")
       #expect(test.code == 0, "\(test.out)\(test.error)")
       guard !step.contains("file.write") else { return }
-      // A test's own files count before those of the recording.
+      // A test's own files take precedence over the files of the recording.
       for (text, code) in [("hello\\n", 0), ("other", 1)] {
         try program.write(Self.test + "files: { in.txt: \"\(text)\" }\n", to: "some.test.yaml")
         let test = try await program.call("test", "some.test.yaml")

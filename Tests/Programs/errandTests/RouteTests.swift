@@ -8,9 +8,9 @@ import Testing
 @testable import AgentHTTP
 @testable import errand
 
-/// Every address of `errand serve`: that none skips a check, and what none tells.
+/// Every address of `errand serve`: none skips a check, and none reveals other recipes.
 @Suite(.timeLimit(.minutes(20))) struct RouteTests {
-  /// An address with what is asked there; `{name}` in a path is filled in.
+  /// An address and a request to it; `{name}` in a path is filled in.
   private struct Address {
     var method: String
     var path: String
@@ -136,7 +136,7 @@ import Testing
       for address in Self.addresses(["recipe": recipe, "schedule": schedule, "run": run, "digest": "0", "step": "ask"])
       where !address.path.hasSuffix("/events") {
         let answer = try await Self.ask(bench, address, limited)
-        // What it asked for itself isn't told.
+        // An answer may repeat the text of its own request.
         let told = answer.text.replacing(address.path, with: "").replacing(PercentEncoding.encode(schedule), with: "")
           .replacing(schedule, with: "").replacing(recipe, with: "")
         #expect(!told.contains("salaries"), "\(address.method) \(address.path): \(answer.status) \(told.prefix(600))")

@@ -57,7 +57,7 @@ import Testing
     await program.remove()
   }
 
-  /// A recipe that works on the folder's own files, what it gives, and which files it writes.
+  /// A recipe that works on the folder's own files, its outputs, and the files it writes.
   struct OwnFiles: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var connection = "{}"
@@ -132,7 +132,7 @@ import Testing
     #expect(run.code == 0, "\(run.error)")
     #expect(run.json["outputs"]?["it"]?.string == output, "\(run.out)")
     #expect(try await program.shell("find . '\(other)' -type f -exec cksum {} + | sort").out == before.out)
-    // Who looks at it finds what was written.
+    // The message names the folder with the written files.
     let shown = try await program.call("run", "recipes/try.yaml", "--sandbox")
     let copy = shown.error.components(separatedBy: "files were written to a copy of the folder: ").dropFirst().first?
       .split(separator: "\n").first.map(String.init)

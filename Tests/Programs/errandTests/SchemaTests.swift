@@ -7,7 +7,7 @@ import Testing
 
 @testable import Recipes
 
-/// The committed schemas, against what the readers accept and against PyPI's check-jsonschema.
+/// The committed schemas, compared with the readers and with PyPI's check-jsonschema.
 @Suite(.timeLimit(.minutes(20))) struct SchemaTests {
   private static let catalog = ActionCatalog(everyPlugin)
   private static let folder = Program.root.appending(path: "recipes")

@@ -15,9 +15,9 @@ import Testing
     Source(name: path, bytes: try Files.read("/nowhere/\(path)"))
   }
 
-  // MARK: What takes a secret
+  // MARK: Fields that accept a secret
 
-  /// Ways to put a secret into a field, whatever its type.
+  /// Ways to put a secret into a field of any type.
   private static let forms = [
     "${{ secrets.TOKEN }}", "a ${{ secrets.TOKEN }}", "[\"${{ secrets.TOKEN }}\"]", "{ a: \"${{ secrets.TOKEN }}\" }",
     "{ a: { b: [\"${{ secrets.TOKEN.reverse() }}\"] } }", "[{ a: \"${{ secrets.TOKEN.size() }}\" }]",
@@ -119,7 +119,7 @@ import Testing
       ])
   }
 
-  // MARK: What the fields do with it
+  // MARK: The use of secrets by fields
 
   @Test func `a credential is sent unchanged, and neither shown nor kept`() async throws {
     let seen = Mutex<[String]>([])

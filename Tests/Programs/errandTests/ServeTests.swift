@@ -346,7 +346,7 @@ import Testing
     await program.remove()
   }
 
-  /// Has systemd verify a unit; the result is empty if the unit has no faults.
+  /// Runs systemd's check of a unit; the result is empty if the unit has no faults.
   private static func verified(_ unit: String, in program: Program, isUsers: Bool) async throws -> String {
     guard FileManager.default.isExecutableFile(atPath: "/usr/bin/systemd-analyze") else {
       print("skipped: systemd-analyze is not installed (apt install systemd)")
@@ -383,7 +383,7 @@ import Testing
     await program.remove()
   }
 
-  /// What errand.yaml says, and the paths in the folder that the unit keeps from being written.
+  /// The content of errand.yaml, and the paths in the folder that the unit makes read-only.
   @Test(arguments: [
     ("recipes: [., more]", ["errand.yaml", "plugins", "more"]),
     ("secrets: { files: [own.env] }", ["errand.yaml", "plugins", "recipes", "own.env"]),
@@ -474,7 +474,7 @@ extension Program {
   }
 }
 
-/// The socket on which systemd listens.
+/// A socket that receives notices in place of systemd.
 final class NoticeSocket: Sendable {
   let path: String
   private let descriptor: Int32

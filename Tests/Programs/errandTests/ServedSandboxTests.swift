@@ -24,7 +24,7 @@ import Testing
     steps: [{ let: { x: "${{ inputs.ref }}" } }]
     """
 
-  /// A program that serves in a sandbox, as it tells how to reach it.
+  /// A program that serves in a sandbox, with the address that it printed.
   private struct Served {
     let program: Program
     let agent: Serving

@@ -9,7 +9,7 @@ import RunState
 import SecretSources
 import Testing
 
-/// What runs need of a machine, and what a machine offers.
+/// The needs of runs, and the offers of machines.
 @Suite struct SharedWorkspaceTests {
   private static let connections = """
     connections:

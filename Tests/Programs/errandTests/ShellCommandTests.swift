@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// The processes of `shell.run`: what they may read, and when they end.
+/// The processes of `shell.run`: the files they may read, and their end.
 @Suite(.timeLimit(.minutes(20))) struct ShellCommandTests {
   /// Whether a process exists and isn't a zombie.
   private static func isAlive(_ pid: Int32) -> Bool {
@@ -107,7 +107,7 @@ import Testing
     let call = try program.start(["run", "try.yaml"])
     let (own, left) = (await Self.pid("own", in: program), await Self.pid("left", in: program))
     call.signal(SIGKILL)
-    // The second agent starts at once, whatever processes the first left.
+    // The second agent starts at once, even if the first left processes.
     _ = await aside { call.process.waitUntilExit() }
     let outcome = try await program.call("runs", "resume")
     #expect(outcome.code == 0, "\(outcome.error)")

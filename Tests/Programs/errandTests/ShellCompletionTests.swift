@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import Testing
 
-/// What bash, zsh and fish put on a line on the Tab key, with the real binary, at a terminal that `script` gives them.
+/// Completions of bash, zsh and fish on the Tab key, with the real binary, on a terminal that `script` creates.
 @Suite(.timeLimit(.minutes(20))) struct ShellCompletionTests {
   /// Names that would do something if a shell evaluated them.
   private static let hostile = "it's $(touch pwned) `touch pwned`;a:b!"

@@ -4,7 +4,7 @@ import Testing
 
 @testable import errand
 
-/// What is shown of runs: their lists, their steps, and what is left after they are deleted.
+/// The output about runs: their lists, their steps, and the rest after they are deleted.
 @Suite(.timeLimit(.minutes(20))) struct ShownRunsTests {
   /// A run with an input and an output in each place that a step may have.
   private static let recipe = """

@@ -4,12 +4,12 @@ import HTTPServer
 import Synchronization
 import Testing
 
-/// What comes from arguments, files and agents reaches a terminal without what it would obey.
+/// Text from arguments, files and agents reaches a terminal without control characters.
 @Suite(.timeLimit(.minutes(20))) struct TerminalOutputTests {
   private static let hostile =
     "\u{1B}]0;T\u{07}\u{1B}[2J\u{1B}[31m\u{1B}]52;c;eA==\u{07}\r\u{9B}1m\u{202E}\u{2066}\u{7F}"
 
-  /// What of an output a terminal would obey.
+  /// The control characters of an output that a terminal would obey.
   private static func obeyed(_ outcome: Program.Outcome) -> [String] {
     (outcome.out + outcome.error).unicodeScalars.filter { scalar in
       switch scalar.value {

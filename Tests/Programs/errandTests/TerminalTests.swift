@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import Testing
 
-/// What the program prints on a terminal, which `script` gives it, and elsewhere.
+/// The program's output on a terminal, which `script` creates, and elsewhere.
 @Suite(.timeLimit(.minutes(20))) struct TerminalTests {
   private static let recipe = #"""
     steps:

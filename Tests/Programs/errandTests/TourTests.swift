@@ -4,7 +4,7 @@ import Testing
 
 /// Replays the sessions on pages: each command is called as shown, and prints the lines below it.
 @Suite(.timeLimit(.minutes(20))) struct TourTests {
-  /// A session that a page shows: that of a section, or of the whole page.
+  /// A session that a page shows, either in a section or over the whole page.
   struct Tour: Sendable, CustomTestStringConvertible {
     var page: String
     var section: String?
@@ -69,7 +69,7 @@ import Testing
     let stops = try TourTests.stops(of: tour)
     #expect(Set(stops.map { String($0.command.split(separator: " ").dropFirst().first ?? "") }) == tour.commands)
     let program = try await Program()
-    // What a page makes isn't there before.
+    // A recipe that the page creates isn't there before.
     if !tour.commands.contains("new") {
       let recipes = program.folder.appending(path: "recipes")
       try FileManager.default.copyItem(at: Program.root.appending(path: "recipes"), to: recipes)
@@ -83,7 +83,7 @@ import Testing
       let outcome = try await program.start(words).outcome()
       #expect(outcome.code == 0, "\(stop.command): \(outcome.error)")
       run = run ?? (outcome.error + outcome.out).firstMatch(of: TourTests.id).map { String($0.output) }
-      // A terminal shows both streams, in the order in which they are written.
+      // A terminal shows both streams, in the order of writing.
       let said = [outcome.out, outcome.error].map {
         $0.split(separator: "\n").map { TourTests.lasting(String($0)) }
       }
@@ -103,7 +103,7 @@ import Testing
     let program = try await Program()
     let recipes = program.folder.appending(path: "recipes")
     try FileManager.default.copyItem(at: Program.root.appending(path: "recipes"), to: recipes)
-    // A recording is no part of a page.
+    // A recording isn't part of a page.
     let files = DocumentationPage.all.flatMap { $0.blocks("yaml") }
       .filter { $0.contains("\ncases:\n") && !$0.contains("replay:") }
     #expect(!files.isEmpty)

@@ -4,7 +4,7 @@ import HTTPClient
 import Synchronization
 import Testing
 
-/// Webhooks of `errand serve` over real HTTP: which deliveries count, how often, and what becomes of them.
+/// Webhooks of `errand serve` over real HTTP: which deliveries count, how often, and their results.
 @Suite(.timeLimit(.minutes(ProcessInfo.processInfo.environment["ERRAND_DELIVERIES"] == nil ? 20 : 240)))
 struct WebhookTests {
   static let secret = "It's a Secret to Everybody"
@@ -112,7 +112,7 @@ struct WebhookTests {
     #expect(try await bench.post("push", ping, WebhookTests.github(ping, "d4", "ping")).status == 202)
     #expect(try await bench.post("push", #"{"ref":5}"#, WebhookTests.github(#"{"ref":5}"#, "d5")).status == 202)
     #expect(try await bench.post("push", "{\"ref\"", WebhookTests.github("{\"ref\"", "d6")).status == 202)
-    // What isn't signed is only counted.
+    // An unsigned delivery is only counted.
     let wrong = try await bench.post("push", main, WebhookTests.github(main, "d7", "push", "guess"))
     #expect(
       wrong.status == 401

@@ -324,7 +324,7 @@ struct RawClient: Sendable {
   }
 
   func close() {
-    // Whoever still reads comes to the end.
+    // A reader that is still there comes to the end.
     shutdown(socket, Int32(SHUT_RDWR))
     Glibc.close(socket)
   }

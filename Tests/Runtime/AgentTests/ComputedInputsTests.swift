@@ -220,7 +220,7 @@ import Testing
     await first.host.stop()
 
     first.time.advance(by: ScheduleHostTests.hour)
-    // What came with the event is no longer needed.
+    // The run no longer needs the data of its event.
     try await first.store.append([.eventsForgotten(EventsForgotten(at: first.time.now(), ids: ["e2"]))])
     let second = await HostBench(first.store, time: first.time, folder: folder.path)
     await second.serve()
@@ -335,7 +335,7 @@ import Testing
       _ = try await bench.ask(#"{"ask":"signal","id":"\#(id)","name":"e","data":{"size":\#(size)}}"#)
     }
     for (id, size) in [("e1", "1"), ("e2", "0"), ("e3", "true"), ("e4", "4")] { try await send(id, size) }
-    // Each event is reported as what became of it.
+    // Each event is reported with its outcome.
     #expect(
       await bench.slots(until: "hear gathers e4") == [
         "hear gathers e1", "e2 untaken", "hear 09:30:00 refused", "hear gathers e4",

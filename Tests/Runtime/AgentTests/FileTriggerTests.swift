@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  /// What runs were created with, in the order of their paths.
+  /// The inputs of the runs, in the order of their paths.
   private func started(_ bench: HostBench) async throws -> [String] {
     var found: [String] = []
     for slot in try await bench.store.slots(SlotQuery()) where slot.outcome == .started {
@@ -80,7 +80,7 @@ import Testing
     #expect(try await started(bench) == ["in/a.csv 4"])
     await bench.schedules.stop()
     await bench.host.stop()
-    // What came while no agent served, and what was seen before.
+    // A file that came while no agent served, and one that was seen before.
     try inbox.write("b", to: "in/b.csv")
     bench = await inbox.bench(store, time: time)
     await bench.serve()

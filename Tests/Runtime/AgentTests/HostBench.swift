@@ -120,10 +120,10 @@ final class HostBench: Sendable {
     switch news {
     case .began(let run): "\(run.id) begins"
     case .waits(let run): "\(run.id) waits"
-    case .stands(let run): "\(run.id) \(run.status.rawValue)"
+    case .parked(let run): "\(run.id) \(run.status.rawValue)"
     case .ended(let run): "\(run.id) \(run.status.rawValue)"
     case .event(let id): "event \(id)"
-    case .untold(let run, let reason): "\(run.id) untold: \(reason)"
+    case .unreported(let run, let reason): "\(run.id) unreported: \(reason)"
     case .refused(let run, let reason): "\(run) refused: \(reason)"
     case .shared(let news): "\(news)"
     case .failed(let error): error.message

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Agent
 
-/// What comes from outside in large numbers: no more is taken in than can wait, and nothing that was is dropped.
+/// Large numbers of events and deliveries: no more are accepted than can wait, and none that was accepted is dropped.
 @Suite(.timeLimit(.minutes(20))) struct IntakeTests {
   private static let count = 1200
 
@@ -80,7 +80,7 @@ import Testing
     #expect(outcomes == ["started": 1, "buffered": taken - 1])
     let first = try #require(rows.last?["cause"]?["event"]?.string)
     #expect(await send("ping", first).contains(#""isNew":false"#))
-    // What nothing starts with isn't limited by what waits elsewhere.
+    // An event that starts nothing isn't limited by other events that wait.
     #expect(await send("pong", "p1").contains(#""isNew":true"#))
   }
 
@@ -114,12 +114,12 @@ import Testing
       queue.add("\(number)", to: "a")
       if number % 3 == 0 { #expect(queue.next() == "\(number / 3)") }
     }
-    let untold = Untold()
-    for id in ["1", "2"] { untold.add(.event(id), to: "event a") }
-    untold.add(.failed(StateError(.closed, "an end")), to: nil)
-    untold.add(.event("3"), to: "event b")
+    let unreported = Unreported()
+    for id in ["1", "2"] { unreported.add(.event(id), to: "event a") }
+    unreported.add(.failed(StateError(.closed, "an end")), to: nil)
+    unreported.add(.event("3"), to: "event b")
     let words = (0..<5).map { _ -> String in
-      switch untold.next() {
+      switch unreported.next() {
       case .event(let id): id
       case .failed(let error): error.message
       case let other: other == nil ? "none" : "another"

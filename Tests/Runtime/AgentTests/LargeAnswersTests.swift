@@ -166,7 +166,7 @@ extension RawClient {
   /// The received lines, each without its end.
   func lines() -> AsyncThrowingStream<[UInt8], any Error> {
     let (lines, sink) = AsyncThrowingStream<[UInt8], any Error>.makeStream()
-    // Its own descriptor, because the client may be closed meanwhile, and its number belong to somebody else's socket.
+    // Its own descriptor, because the client may be closed meanwhile, and its number be reused for another socket.
     // Ends when the client is closed.
     let socket = dup(self.socket)
     Thread {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Agent
 
-/// What followers of a run are told, and how much is held for them.
+/// The updates for followers of a run, and the memory that holds them.
 @Suite(.timeLimit(.minutes(20))) struct RunFollowersTests {
   @Test func `a follower that reads slowly holds a bounded number of updates, and is told what it missed`() async throws
   {

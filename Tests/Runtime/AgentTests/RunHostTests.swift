@@ -93,7 +93,7 @@ import Testing
     await #expect(throws: RunRefusedError.self) { try await bench.host.carryOn("r1") }
     #expect(bench.store.run("r1")?.status == .paused)
     #expect(bench.store.run("r1")?.reason?.contains("r.yaml:1:") == true)
-    #expect(bench.store.run("r1")?.isLacking == true)
+    #expect(bench.store.run("r1")?.hasMissingDependency == true)
     _ = await bench.host.recover()
     #expect(try await bench.host.cancel("r1", reason: nil))
     let ended = try await bench.ended("r1")
@@ -104,16 +104,16 @@ import Testing
 
   @Test(arguments: [(true, false), (false, false), (true, true)])
   func `a run that was paused because it lacked something goes on when that is there`(
-    isLacking: Bool, isPaused: Bool
+    hasMissingDependency: Bool, isPaused: Bool
   ) async throws {
     let first = await HostBench()
     try await first.accept("r1", "steps: [{ let: { x: 1 } }]")
     var pause = RunStatusChanged(run: "r1", at: first.time.now(), status: .paused, reason: "missing secret: A")
-    pause.isLacking = isLacking
+    pause.hasMissingDependency = hasMissingDependency
     try await first.store.append([.runStatusChanged(pause)])
     if isPaused { try await first.host.pause("r1", reason: "not tonight") }
     let second = await HostBench(first.store, time: first.time)
-    let goesOn = isLacking && !isPaused
+    let goesOn = hasMissingDependency && !isPaused
     #expect(await second.host.recover().map(\.id) == (goesOn ? [] : ["r1"]))
     if goesOn { await second.until("r1 succeeded") } else { #expect(second.store.run("r1")?.status == .paused) }
   }

@@ -4,11 +4,11 @@ import Testing
 
 @testable import Agent
 
-/// What follows from what happens to a run, whatever overtakes what.
+/// The effects of the events of a run's life, in every order.
 @Suite struct RunLifecycleTests {
   typealias Life = RunLifecycle<String>
 
-  /// What happens to a run; the status is what the state says of the run then.
+  /// An event of a run's life; the status is the run's status in the state at that moment.
   enum Event: Sendable {
     case goOn(RunStatus, isOverPause: Bool = false, isCancelled: Bool = false)
     case began(String)

@@ -16,7 +16,7 @@ import Testing
   }
 
   @Test func `a plan is kept for an hour under the hash of its document`() throws {
-    let book = PlanBook()
+    let book = PlanCache()
     let start = ManualClock.start
     let made = try plan("{}", at: start)
     // SHA-256 of `{}` and a line end.
@@ -28,9 +28,9 @@ import Testing
   }
 
   @Test func `the latest plans are kept, up to a number and a size`() throws {
-    let book = PlanBook()
+    let book = PlanCache()
     let start = ManualClock.start
-    let made = try (0...PlanBook.mostPlans).map { try plan("{\"n\": \($0)}", at: start) }
+    let made = try (0...PlanCache.mostPlans).map { try plan("{\"n\": \($0)}", at: start) }
     for plan in made { book.keep(plan, of: ValueMap()) }
     #expect(book.plan(made[0].digest, at: start) == nil && book.plan(made[1].digest, at: start) != nil)
     let large = try (0..<3).map { try plan("\"\($0)\(String(repeating: "a", count: 3 << 20))\"", at: start) }
@@ -44,25 +44,25 @@ import Testing
     let (entered, enter) = AsyncStream.makeStream(of: Void.self)
     let bench = await HostBench(folder: folder.path) { [time = TestTime()] _ async throws(RequestRefusedError) in
       enter.yield()
-      // Never ends by itself.
+      // Ends only when it is cancelled.
       try? await time.sleep(for: .seconds(86_400))
       return PlanRecord.MadeForRun(text: "{}", wouldFail: false)
     }
     await bench.serve()
     let others = bench.time.sleeperCount
     let request = #"{"ask":"plan","recipe":"greet"}"#
-    let waiting = (0..<PlanBook.mostMade).map { _ in Task { try await bench.ask(request) } }
+    let waiting = (0..<PlanCache.mostMade).map { _ in Task { try await bench.ask(request) } }
     var begun = 0
     for await _ in entered {
       begun += 1
-      if begun == PlanBook.mostMade { break }
+      if begun == PlanCache.mostMade { break }
     }
     #expect(
       try await bench.ask(request) == [
         #"{"failed":{"kind":"busy","message":"the agent is making 4 plans already, and makes no more at once; try again in a few seconds"}}"#
       ])
-    await bench.time.waitForSleepers(others + PlanBook.mostMade)
-    bench.time.advance(by: PlanBook.longestMade)
+    await bench.time.waitForSleepers(others + PlanCache.mostMade)
+    bench.time.advance(by: PlanCache.longestMade)
     for task in waiting {
       let answer = try await task.value.joined()
       #expect(

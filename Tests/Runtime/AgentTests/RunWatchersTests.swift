@@ -22,7 +22,7 @@ import Testing
     }
     #expect(
       found == [
-        "watching  ", "began r1 queued", "waits r1 waiting", "began r2 queued", "ended r2 failed", "stands r1 paused",
+        "watching  ", "began r1 queued", "waits r1 waiting", "began r2 queued", "ended r2 failed", "parked r1 paused",
       ])
   }
 

@@ -325,7 +325,7 @@ import Testing
     await bench.slots(until: "tick 11:00:00 started")
   }
 
-  // MARK: What people ask for
+  // MARK: Requests
 
   @Test func `a schedule is paused, resumed, triggered and backfilled`() async throws {
     let folder = try ScheduleHostTests.folder([
@@ -381,7 +381,7 @@ import Testing
           .object(["failed": .object(["kind": .string("request"), "message": .string(message)])]))
       ])
     #expect(bench.store.state.slots.isEmpty && bench.store.state.openRuns.isEmpty)
-    // One after another, because the entry skips what overlaps.
+    // One after another, because the entry skips overlapping slots.
     let part = #""from":"2026-11-20T09:00:00Z","to":"2026-11-20T09:02:00Z""#
     _ = try await bench.ask("{\"ask\":\"backfill\",\"id\":\"tick\",\(part)}")
     await bench.slots(until: "tick 09:01:00 started")

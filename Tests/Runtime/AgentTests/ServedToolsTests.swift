@@ -3,7 +3,7 @@ import Testing
 
 @testable import Agent
 
-/// The schemas of what tools give.
+/// The schemas of the outputs of tools.
 @Suite struct ServedToolsTests {
   private static let person = ValueType.object(
     ObjectType(fields: [

@@ -10,7 +10,7 @@ import Testing
 
 @testable import Agent
 
-/// How agents host the runs of a state that they share; the clock is that of all, and of the database.
+/// How agents host the runs of a state that they share, with one clock for all of them and for the database.
 @Suite(.timeLimit(.minutes(20))) struct SharedHostTests {
   private let time = TestTime()
   private let database: SimulatedDatabase
@@ -31,7 +31,7 @@ import Testing
   private func until(_ what: Comment, _ isTrue: () async -> Bool) async {
     for _ in 0..<2000 {
       if await isTrue() { return }
-      // What is under way on a busy machine comes before the next moment, or leases would end.
+      // Pending work on a busy machine comes before the next moment; otherwise leases would end.
       for _ in 0..<50 { await Task.yield() }
       time.advance(by: .milliseconds(50))
     }
@@ -224,7 +224,7 @@ import Testing
 
   @Test func `an agent whose lease is over stops what it does, and another carries it on`() async throws {
     let clock = TestTime()
-    // The first one's clock stands still, as that of a frozen machine.
+    // The first one's clock doesn't move, like the clock of a frozen machine.
     let frozen = SharedStateStore(
       SimulatedConnection(database), terms: WorkerTerms(name: "lab-1"), time: clock, chance: { 0.5 })
     let first = await HostBench(sharing: frozen, time: clock)
@@ -282,7 +282,7 @@ import Testing
     try await client.close()
   }
 
-  /// A run that waited for an event whose data hold a secret, and was taken up by an agent without that secret.
+  /// A run that waited for an event whose data hold a secret, and was claimed by an agent without that secret.
   private func lackingRun(_ poor: HostBench, _ client: SharedStateStore, _ recipe: String) async throws -> String {
     let run = SharedHostTests.id(1)
     var created = RunCreated(

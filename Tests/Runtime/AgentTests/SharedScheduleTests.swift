@@ -8,7 +8,9 @@ import Testing
 
 @testable import Agent
 
-/// Agents that share a state, of which one decides on the schedules; the clock is that of all, and of the database.
+/// Agents that share a state, with one clock for all of them and for the database.
+///
+/// One of them decides on the schedules.
 @Suite(.timeLimit(.minutes(20))) final class SharedScheduleTests {
   private let time = TestTime()
   private let database: SimulatedDatabase
@@ -23,7 +25,7 @@ import Testing
 
   /// How many agents serve.
   private let serving = Atomic(0)
-  /// For each of them: its lease, its claims, the lead, and its looks at what happens elsewhere.
+  /// The sleepers of each agent: its lease, its claims, the lead, and its checks for changes made elsewhere.
   private static let sleepers = 4
 
   private func bench(_ name: String, on database: SimulatedDatabase? = nil, mayLead: Bool = true) async -> HostBench {
@@ -37,7 +39,7 @@ import Testing
     return bench
   }
 
-  /// Waits until something holds; time passes meanwhile, once all agents have done what was due.
+  /// Waits until something holds; time passes meanwhile, once all agents have finished their due work.
   private func until(_ what: Comment, by step: TimeSpan = .milliseconds(500), _ isTrue: () async -> Bool) async {
     for _ in 0..<8000 {
       if await isTrue() { return }
@@ -159,7 +161,7 @@ import Testing
     try await stop(leader, other)
   }
 
-  // MARK: What happens elsewhere
+  // MARK: Changes made elsewhere
 
   @Test func `the end of a run elsewhere starts what waits for it, and what follows it, once`() async throws {
     try recipe("first", "on: [{ every: 1h, overlap: bufferOne }]\nsteps: [{ wait: 90m }]\n")
@@ -168,7 +170,7 @@ import Testing
     await until("a slot waits", by: .seconds(2)) {
       await other.agent.store.schedule("first")?.buffered.isEmpty == false
     }
-    // The run that waits is held by nobody, and only the other one takes up what is due.
+    // The waiting run isn't held, and only the other agent claims due runs.
     await leader.agent.store.sharing?.drain()
     let run = try #require(await other.agent.store.schedule("first")?.openRuns.first)
     await until("the next has started", by: .seconds(2)) { await has("first 11:00:00 started", other) }
@@ -265,7 +267,7 @@ import Testing
     try await stop(leader, other)
   }
 
-  // MARK: What people ask for
+  // MARK: Requests
 
   /// The answer to a request, while time passes.
   private func answer(_ request: String, _ bench: HostBench) async throws -> String {
@@ -282,7 +284,7 @@ import Testing
     let started = try await answer(#"{"ask":"trigger","id":"tick","key":"k1"}"#, other)
     #expect(started.hasPrefix(#"{"slots":[{"schedule":"tick","#))
     #expect(started.contains(#""outcome":"started""#))
-    // The same key has the same answer, whoever is asked.
+    // The same key has the same answer from every agent.
     for bench in [other, leader] {
       let again = try await answer(#"{"ask":"trigger","id":"tick","key":"k1"}"#, bench)
       #expect(again.contains(#""outcome":"started""#))
@@ -353,7 +355,7 @@ import Testing
     Task { answers.take((try? await other.ask(#"{"ask":"pauseSchedule","id":"tick"}"#)) ?? []) }
     await until("it is asked", by: .milliseconds(100)) { database.requestCount == 1 }
     #expect(try await connection.takeRequests(by: worker).count == 1)
-    // Nobody gets it again.
+    // No agent gets it again.
     #expect(try await connection.takeRequests(by: worker).isEmpty)
     await until("it is answered") { answers.found != nil }
     #expect(
@@ -378,7 +380,7 @@ import Testing
     Issue.record("it isn't found")
   }
 
-  /// What is wrong with starts out of turn that are asked for while the lead changes.
+  /// The faults of starts on request while the lead changes.
   private func doneTwice(on database: SimulatedDatabase) async throws -> [String] {
     var benches: [HostBench] = []
     for name in ["lab-1", "lab-2", "lab-3"] { benches.append(await bench(name, on: database)) }

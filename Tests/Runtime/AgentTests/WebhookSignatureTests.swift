@@ -7,7 +7,7 @@ import Testing
 
 /// How deliveries prove who sent them, with the vectors that the schemes publish.
 @Suite struct WebhookSignatureTests {
-  /// What Standard Webhooks' specification and its libraries sign.
+  /// The test vector of Standard Webhooks' specification and its libraries.
   static let standard = Webhook.Verification.standard(secrets: [], tolerance: .seconds(300))
   static let key = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
   static let id = "msg_p5jXN8AQM9LWM0D4loKWxJek"
@@ -41,7 +41,7 @@ import Testing
     let now = try Self.instant(Self.sent + after)
     let found = Self.standard.verify(Self.standard(signature), secrets: [Self.key], at: now)
     #expect(found == (isGood ? VerifiedDelivery(id: Self.id) : nil))
-    // Of several secrets each is good, and the prefix may be left out.
+    // Each of several secrets is accepted, and the prefix may be left out.
     let bare = String(Self.key.dropFirst(6))
     #expect(Self.standard.verify(Self.standard(signature), secrets: ["b3RoZXI=", bare], at: now) == found)
     #expect(Self.standard.verify(Self.standard(signature), secrets: ["b3RoZXI="], at: now) == nil)
@@ -62,7 +62,7 @@ import Testing
           ("webhook-id", Self.id), ("webhook-timestamp", "\(Self.sent)"), ("webhook-signature", Self.signature),
           ("webhook-signature", Self.signature),
         ]),
-      // What is before the dot and what is behind it could be exchanged.
+      // With a dot in the id, its parts could be shifted into the time.
       Self.standard(Self.signature, id: "a.b"),
       Self.delivery([]),
     ]
@@ -79,7 +79,7 @@ import Testing
     let good = Self.standard.verify(Self.standard(signature), secrets: [key], at: now)
     #expect(good == VerifiedDelivery(id: Self.id))
     #expect(Self.standard.verify(Self.standard(signature, "{}"), secrets: [key], at: now) == nil)
-    // A published key is no shared one.
+    // A public key isn't a shared secret.
     #expect(Self.standard.verify(Self.standard(Self.signature), secrets: [key], at: now) == nil)
   }
 

@@ -7,7 +7,7 @@ import Testing
 @testable import Agent
 @testable import AssistantTools
 
-/// What an assistant is told at once: names that every model API takes, and answers of a size that it reads.
+/// Limits of answers to an assistant: names that every model API accepts, and answers small enough to read.
 @Suite struct AnswerLimitTests {
   @Test func `every recipe has a name of its own that model APIs take`() {
     let long = String(repeating: "x", count: 63)

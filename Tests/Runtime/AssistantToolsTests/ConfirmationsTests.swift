@@ -25,7 +25,7 @@ import Testing
     others[2].arguments["b"] = .int(2)
     for other in others { #expect(confirmations.redeem(state, of: other, at: now) == .failure(.foreign)) }
     #expect(Confirmations().redeem(state, of: subject, at: now) == .failure(.foreign))
-    // What isn't accepted uses nothing up.
+    // A rejected confirmation uses nothing up.
     #expect(confirmations.redeem(state, of: subject, at: now) == .success("abc"))
   }
 

@@ -20,7 +20,7 @@ import Testing
     #expect(text.mayAskForTool == isMeant)
   }
 
-  /// A file of an agent: what the check says of it, and its text; nil where it can't be read.
+  /// A file of an agent: the check's diagnostics, and the text; nil if it can't be read.
   private struct Broken: Sendable {
     var file: String
     var fault: String

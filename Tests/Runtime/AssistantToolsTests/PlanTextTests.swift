@@ -3,7 +3,7 @@ import Testing
 
 @testable import AssistantTools
 
-/// What a person reads before confirming a plan.
+/// The text that a person reads before confirming a plan.
 @Suite struct PlanTextTests {
   @Test func `the writes come first, then what happens on the way, and the inputs`() throws {
     let document = try JSON.parse(

@@ -15,7 +15,7 @@ import Testing
     let verbs = Mutex<[String]>([])
   }
 
-  /// A session whose agent answers what the test says.
+  /// A session whose agent gives the test's answers.
   private final class Bench: Sendable {
     private let asked = Asked()
     private let input: AsyncStream<[UInt8]>.Continuation
@@ -151,7 +151,7 @@ import Testing
       if case .tools = request { return .tools([]) }
       if case .find = request {
         enter.yield()
-        // Never ends by itself.
+        // Ends only when it is cancelled.
         try? await time.sleep(for: .seconds(86_400))
       }
       throw RequestRefusedError(.notFound, "nothing is here")
@@ -416,7 +416,7 @@ import Testing
     await bench.end()
   }
 
-  /// An agent with a recipe that writes, of which every start is refused.
+  /// An agent with a recipe that writes; it refuses every start.
   private static let writer: @Sendable (AgentRequest) async throws(RequestRefusedError) -> AgentReply = {
     request throws(RequestRefusedError) in
     switch request {

@@ -168,7 +168,7 @@ import Testing
     #expect(again.notices == [])
   }
 
-  /// Which operation of a batch fails, how, and what the next start finds.
+  /// The number of the operation that fails in a batch, its fault, and the runs found at the next start.
   @Test(arguments: [
     (1, FaultyFileSystem.Fault.error(ENOSPC), ["a"]), (2, .error(ENOSPC), ["a"]), (2, .error(EIO), ["a"]),
     (2, .crash(.before), ["a", "b"]),

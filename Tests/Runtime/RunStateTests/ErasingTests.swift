@@ -75,7 +75,7 @@ import Testing
     #expect(try await other.finishedRun("r3") == left)
     await #expect(throws: StateError.self) { try await other.blob(own) }
     #expect(try await other.blob(shared) == Array("of both".utf8))
-    // What happens after a deletion is kept.
+    // Events after a deletion are kept.
     try await other.append(ErasingTests.events("r4", at: 30, shared))
     try await other.close()
     let last = try await ErasingTests.open(disk, at: 200)

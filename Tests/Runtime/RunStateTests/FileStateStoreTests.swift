@@ -61,7 +61,7 @@ struct Tomorrow: TimeSource {
     try await first.append([Example.created("r"), Example.over("r", at: 1), Example.set("x", .int(1))])
     try await first.close()
     #expect(try files() == ["journal-1.jsonl", "state.begun"])
-    // A state that has lost its only journal is no new one.
+    // A state that has lost its only journal isn't a new one.
     let (journal, aside) = ("\(folder.path)/journal-1.jsonl", "\(folder.path)/aside")
     try FileManager.default.moveItem(atPath: journal, toPath: aside)
     await #expect(throws: StateError.self) { _ = try await open(folder, rule) }
@@ -70,7 +70,7 @@ struct Tomorrow: TimeSource {
     #expect(second.notices == [])
     #expect(try await second.finishedRun("r") != nil)
     #expect(second.look(\.values.count) == 1)
-    // What is open is in a snapshot, also if the journal is short.
+    // A snapshot holds the open runs, even if the journal is short.
     try await second.append(Example.created("s"))
     try await second.close()
     #expect(try files().contains("state.json"))
@@ -253,7 +253,7 @@ struct Tomorrow: TimeSource {
       let blobs = Blobs(folder: "/blobs", fileSystem: disk)
       disk.fail(at: operation, .error(ENOSPC))
       #expect(throws: StateError.self) { try blobs.put(value) }
-      // All of it is there only if what failed is the last sync of the folder.
+      // All of it is there only if the last sync of the folder failed.
       let size = try disk.size(blobs.path(of: whole.sha256))
       #expect(size == nil || size == whole.size && operation == sound.operations)
       #expect(try blobs.get(blobs.put(value)).count == whole.size)

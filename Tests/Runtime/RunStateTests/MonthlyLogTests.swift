@@ -82,7 +82,7 @@ import Testing
 
   @Test func `a run is found by its id, and an unknown id isn't`() throws {
     let log = MonthlyLogTests.log(try MonthlyLogTests.filled())
-    // Some, and those at the edges of what was added together.
+    // A sample of the runs, and the first and last of each group that was added together.
     for (number, run) in MonthlyLogTests.runs.enumerated() where number % 17 == 0 || [0, 49].contains(number % 50) {
       #expect(try log.entry(run.id) == run)
       #expect(try log.entry(String(run.id.dropLast())) == nil)
@@ -334,7 +334,8 @@ import Testing
       try await store.append(slots[start..<start + 90].map { .slotDecided($0) })
       if start < 800 { try await store.compact() }
     }
-    // Skipped slots go to the ledger when the state is opened, because those of the next batches would join them.
+    // Skipped slots are moved to the ledger when the state is opened, because the slots of the next batches would join
+    // them.
     for (store, count) in [(store, 90), (try await open(), 0)] {
       #expect(store.state.slots.count == count)
       #expect(try await store.slots(SlotQuery(limit: 1000)) == slots.reversed())

@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunState
 
-/// What programs print, without secrets, however it is cut.
+/// The output of programs, without secrets, however it is split.
 @Suite(.timeLimit(.minutes(20))) struct RedactedLinesTests {
   private static func lines(
     _ chunks: [[UInt8]], _ secrets: [String], whole: Bool = true
@@ -79,7 +79,7 @@ import Testing
     #expect(Self.lines("working\nhalf", [secret], whole: false) == ["working"])
     #expect(Self.lines("two wor\n", [secret], whole: false) == [])
     #expect(Self.lines("two wor\nor", [secret], whole: false) == ["two wor"])
-    // A letter with which a secret begins holds nothing back, and the rest of the secret is found all the same.
+    // A single letter that begins a secret doesn't hold a line back, and the rest of the secret is still found.
     #expect(Self.lines("it\n", [secret], whole: false) == ["it"])
     #expect(Self.lines("tw", [secret], whole: false) == [])
     let digits = Array("s3cret-key-1".utf8).hexadecimal
@@ -90,7 +90,7 @@ import Testing
 
   @Test func `what breaks off within a secret shows nothing of it`() {
     #expect(Self.lines("log in with s3cret-ke", ["s3cret-key"]) == ["log in with •••"])
-    // Three letters are no secret yet.
+    // Three letters aren't a secret yet.
     #expect(Self.lines("stops", ["stop-word"]) == ["stops"])
   }
 

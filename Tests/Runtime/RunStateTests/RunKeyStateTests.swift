@@ -24,14 +24,14 @@ import Testing
     try state.run(ofKey: RunKey(key, caller: "ann"), of: "r", at: instant(seconds))?.run
   }
 
-  @Test func `a key is refused as outrun while its run is open, and until it expires`() throws {
+  @Test func `a key is refused as a conflict while its run is open, and until it expires`() throws {
     var state = try Example.fold([created("a", "k", at: 0)])
     for seconds in [0, 8 * RunKeyStateTests.day] {
       do {
         try state.apply(created("b", "k", at: seconds))
         Issue.record("it was kept")
       } catch {
-        #expect(error.isOutrun && error.message == "the run a has the key 'k'")
+        #expect(error.isConflict && error.message == "the run a has the key 'k'")
       }
     }
     try state.apply(ended("a", at: 1))

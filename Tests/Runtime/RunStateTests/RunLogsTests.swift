@@ -159,7 +159,7 @@ import Testing
     let lines = try await store.printed(ofRun: Self.run, from: 0).lines.map(\.text)
     #expect(lines == ["one"])
     #expect(told.withLock { $0 } == ["cannot write '\(Self.file)': no space left on device (ENOSPC)"])
-    // The run goes on.
+    // The run continues.
     try await store.append(Example.created(Self.run))
     try await store.close()
   }
@@ -223,10 +223,10 @@ import Testing
     try await store.append(Example.created(Self.run))
     store.keepPrinted([Self.line("it is s3cret-key")], ofRun: Self.run) { _ in }
     try await store.close()
-    let book = SecretBook()
-    book.learn([("TOKEN", "s3cret-key")])
+    let registry = SecretRegistry()
+    registry.learn([("TOKEN", "s3cret-key")])
     let doctor = StateDoctor(
-      "/state", program: "errand 0.1", now: instant(10), isHeld: false, secrets: book, fileSystem: disk)
+      "/state", program: "errand 0.1", now: instant(10), isHeld: false, secrets: registry, fileSystem: disk)
     let found = try doctor.examine()
     #expect(found.counts.contains { $0.name == "logs of runs" && $0.count == 1 })
     #expect(

@@ -4,9 +4,9 @@ import Testing
 
 @testable import RunState
 
-/// What salvage keeps of a damaged journal, what it reports, and what it pauses.
+/// The events that salvage keeps of a damaged journal, its report, and the schedules and runs that it pauses.
 @Suite struct SalvageTests {
-  /// Three runs and two schedules; what is done after the snapshot is five batches.
+  /// Three runs and two schedules, with five batches after the snapshot.
   private static func disk() async throws -> FaultyFileSystem {
     let disk = FaultyFileSystem()
     let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)

@@ -6,7 +6,7 @@ import Testing
 @Suite struct SecretFormsTests {
   private static let quoted = #"it's-a "secret" $42 `x` é\z"#
 
-  /// How programs print the secret: the name of the form and what is printed.
+  /// How programs print the secret: the name of the form and the printed text.
   private static let shells: [(String, String)] = [
     ("bash -x", #"+ : 'it'\''s-a "secret" $42 `x` é\z'"#),
     ("printf %q", #"it\'s-a\ \"secret\"\ \$42\ \`x\`\ é\\z"#),
@@ -23,11 +23,11 @@ import Testing
 
   @Test(arguments: shells) func `a quoted secret is hidden and kept by reference`(_ form: String, _ text: String) throws
   {
-    let book = SecretBook()
-    book.learn([("PW", Self.quoted)])
-    let shown = book.finder.redact(text)
+    let registry = SecretRegistry()
+    registry.learn([("PW", Self.quoted)])
+    let shown = registry.finder.redact(text)
     #expect(!shown.contains("secret") && shown.contains("•••"), "\(form): \(shown)")
-    let kept = try book.masked(.string(text))
+    let kept = try registry.masked(.string(text))
     #expect(!JSON.shown(kept.encoded()).contains("secret"), "\(form)")
   }
 
@@ -63,12 +63,12 @@ import Testing
     throws
   {
     let (secret, text, hidden, shown) = Self.parts[index]
-    let book = SecretBook()
-    book.learn([("PW", secret)])
-    let redacted = book.finder.redact(text)
+    let registry = SecretRegistry()
+    registry.learn([("PW", secret)])
+    let redacted = registry.finder.redact(text)
     for word in hidden { #expect(!redacted.contains(word), "\(word) in \(redacted)") }
     for word in shown { #expect(redacted.contains(word), "\(word) not in \(redacted)") }
-    _ = try book.masked(.string(text))
+    _ = try registry.masked(.string(text))
   }
 
   @Test(arguments: [
@@ -101,13 +101,13 @@ import Testing
     #"$'P\303\244ssw\303\266rd-\360\237\230\200\E\t\ax'"#, "P\u{E4}ssw\u{F6}rd-\u{1F600}`e`t`ax",
   ])
   func `characters escaped by number or letter are hidden and restored`(_ text: String) async throws {
-    let book = SecretBook()
-    book.learn([("PW", Self.controls)])
-    let shown = book.finder.redact(text)
+    let registry = SecretRegistry()
+    registry.learn([("PW", Self.controls)])
+    let shown = registry.finder.redact(text)
     #expect(shown.contains("•••") && !shown.contains("ssw"), "\(shown)")
-    let kept = JSON.shown(try book.masked(.string(text)).encoded())
+    let kept = JSON.shown(try registry.masked(.string(text)).encoded())
     #expect(!kept.contains("ssw"))
-    #expect(try await book.restored(Value(reading: JSON.parse(kept)), as: "it") == .string(text))
+    #expect(try await registry.restored(Value(reading: JSON.parse(kept)), as: "it") == .string(text))
   }
 
   private static let dumps: [(text: String, shown: String)] = [
@@ -130,7 +130,7 @@ import Testing
     ),
   ]
 
-  /// A secret of letters that are digits, as each tool prints it, and what else is shown.
+  /// A secret of letters that are hexadecimal digits, as each tool prints it, and the text shown around it.
   private static let lettersInDumps: [(tool: String, text: String, shown: String)] = [
     (
       "xxd",
@@ -207,24 +207,24 @@ import Testing
   @Test(arguments: lettersInDumps) func `a secret in a dump is hidden although its characters may be digits`(
     _ tool: String, _ text: String, _ shown: String
   ) async throws {
-    let book = SecretBook()
-    book.learn([("PW", "A1b2C3d4E5f6G7h8I9j0")])
-    #expect(book.finder.redact(text) == shown, "\(tool)")
-    var lines = RedactedLines(book.finder)
+    let registry = SecretRegistry()
+    registry.learn([("PW", "A1b2C3d4E5f6G7h8I9j0")])
+    #expect(registry.finder.redact(text) == shown, "\(tool)")
+    var lines = RedactedLines(registry.finder)
     let told = lines.add(Array(text.utf8)) + lines.finish()
     #expect(told.contains { $0.contains("•••") } && !told.contains { $0.contains("A1b2") || $0.contains("I9j0") })
-    try await expectKept(text, in: book)
+    try await expectKept(text, in: registry)
   }
 
   /// A value with a dump is kept without its secret, or not at all.
-  private func expectKept(_ text: String, in book: SecretBook) async throws {
+  private func expectKept(_ text: String, in registry: SecretRegistry) async throws {
     for value in [Value.string(text), .bytes(Array(text.utf8)), .list([.object(["a": .string(text)])])] {
       let masked: Value
-      do throws(StateError) { masked = try book.masked(value) } catch {
+      do throws(StateError) { masked = try registry.masked(value) } catch {
         #expect(error.kind == .invalid && error.message.contains("holds the secret 'PW', spelled so that"))
         continue
       }
-      #expect(try await book.restored(Value(reading: masked.encoded()), as: "it") == value)
+      #expect(try await registry.restored(Value(reading: masked.encoded()), as: "it") == value)
       let shown = JSON.shown(masked.encoded())
       for part in ["A1b2", "I9j0", "4131", "6a30", "Wald", "Pforte"] { #expect(!shown.contains(part), "\(shown)") }
     }
@@ -251,30 +251,30 @@ import Testing
   @Test(arguments: others) func `a secret in quotes within quotes, and in other characters, is hidden and restored`(
     _ secret: String, _ text: String, _ shown: String
   ) async throws {
-    let book = SecretBook()
-    book.learn([("PW", secret)])
-    #expect(book.finder.redact(text) == shown)
-    let kept = JSON.shown(try book.masked(.string(text)).encoded())
+    let registry = SecretRegistry()
+    registry.learn([("PW", secret)])
+    #expect(registry.finder.redact(text) == shown)
+    let kept = JSON.shown(try registry.masked(.string(text)).encoded())
     #expect(!kept.contains("42"))
-    #expect(try await book.restored(Value(reading: JSON.parse(kept)), as: "it") == .string(text))
+    #expect(try await registry.restored(Value(reading: JSON.parse(kept)), as: "it") == .string(text))
   }
 
   @Test func `a secret in bytes of Latin-1 is kept by reference`() async throws {
-    let book = SecretBook()
-    book.learn([("PW", "p\u{E4}ssw\u{F6}rd-42-geheim")])
+    let registry = SecretRegistry()
+    registry.learn([("PW", "p\u{E4}ssw\u{F6}rd-42-geheim")])
     let value = Value.bytes(Array("p".utf8) + [0xE4] + Array("ssw".utf8) + [0xF6] + Array("rd-42-geheim\n".utf8))
-    let masked = try book.masked(value)
+    let masked = try registry.masked(value)
     #expect(masked.isMasked)
-    #expect(try await book.restored(Value(reading: masked.encoded()), as: "it") == value)
+    #expect(try await registry.restored(Value(reading: masked.encoded()), as: "it") == value)
   }
 
   @Test(arguments: dumps) func `a secret in a dump is hidden with its characters`(_ text: String, _ shown: String)
     async throws
   {
-    let book = SecretBook()
-    book.learn([("PW", "Grün-Wald-Pforte-77ß")])
-    #expect(book.finder.redact(text) == shown)
-    try await expectKept(text, in: book)
+    let registry = SecretRegistry()
+    registry.learn([("PW", "Grün-Wald-Pforte-77ß")])
+    #expect(registry.finder.redact(text) == shown)
+    try await expectKept(text, in: registry)
   }
 
   private static let cutSecret = "abcd\u{E9}\u{1F600}&'\u{DF}"
@@ -330,14 +330,14 @@ import Testing
   /// A search of all readings of each place would take hours.
   @Test(arguments: [16, 40]) func `backslashes are searched quickly for a secret of many`(_ count: Int) throws {
     let secret = String(repeating: "\\", count: count)
-    let book = SecretBook()
-    book.learn([("A", secret), ("B", secret + "pw-1")])
+    let registry = SecretRegistry()
+    registry.learn([("A", secret), ("B", secret + "pw-1")])
     let begin = ContinuousClock.now
     for length in [count, 500, 5000] {
       let text = String(repeating: "\\", count: length)
-      #expect(!book.finder.redact(text).contains(secret), "\(length)")
-      #expect(!book.finder.redact("x\(text)pw-1").contains("pw-1"), "\(length)")
-      #expect(!book.finder.redact("\(text)n\(text)pw-1").contains("pw-1"), "\(length)")
+      #expect(!registry.finder.redact(text).contains(secret), "\(length)")
+      #expect(!registry.finder.redact("x\(text)pw-1").contains("pw-1"), "\(length)")
+      #expect(!registry.finder.redact("\(text)n\(text)pw-1").contains("pw-1"), "\(length)")
     }
     #expect(begin.duration(to: .now) < .seconds(60))
   }

@@ -35,15 +35,15 @@ import Testing
     return disk.restarted(losing: .nothing)
   }
 
-  private static let book: SecretBook = {
-    let book = SecretBook()
-    book.learn([("TOKEN", secret)])
-    return book
+  private static let registry: SecretRegistry = {
+    let registry = SecretRegistry()
+    registry.learn([("TOKEN", secret)])
+    return registry
   }()
 
   private static func doctor(_ disk: FaultyFileSystem) -> StateDoctor {
     StateDoctor(
-      "/state", program: "errand 0.2", now: instant(100_000), isHeld: false, secrets: book, fileSystem: disk)
+      "/state", program: "errand 0.2", now: instant(100_000), isHeld: false, secrets: registry, fileSystem: disk)
   }
 
   /// The content of the state, with all values restored.
@@ -121,10 +121,11 @@ import Testing
     }
     try await store.append([Example.created("r"), Example.began("r", "a"), Example.attempted("r", "a")])
     try await store.append(attempted("http://x"))
-    let book = SecretBook()
-    book.learn([("PIN", "4711")])
+    let registry = SecretRegistry()
+    registry.learn([("PIN", "4711")])
     func doctor(_ disk: FaultyFileSystem) -> StateDoctor {
-      StateDoctor("/state", program: "errand 0.2", now: instant(100), isHeld: false, secrets: book, fileSystem: disk)
+      StateDoctor(
+        "/state", program: "errand 0.2", now: instant(100), isHeld: false, secrets: registry, fileSystem: disk)
     }
     let clean = disk.restarted(losing: .nothing)
     #expect(try doctor(clean).examine().findings.filter { $0.message.contains("'PIN'") } == [])
@@ -139,10 +140,10 @@ import Testing
     let disk = FaultyFileSystem()
     let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)
     try await store.append([Example.created("r"), Example.began("r", "succeeded"), Example.ended("r", "succeeded")])
-    let book = SecretBook()
-    book.learn([("WORD", "succeeded"), ("NAME", "averages")])
+    let registry = SecretRegistry()
+    registry.learn([("WORD", "succeeded"), ("NAME", "averages")])
     let doctor = StateDoctor(
-      "/state", program: "errand 0.2", now: instant(100), isHeld: false, secrets: book,
+      "/state", program: "errand 0.2", now: instant(100), isHeld: false, secrets: registry,
       fileSystem: disk.restarted(losing: .nothing))
     let told = try doctor.examine().findings.filter { $0.message.contains("'WORD'") }
     #expect(told == [])

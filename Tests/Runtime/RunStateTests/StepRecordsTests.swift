@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunState
 
-/// The records of a run's steps, of which there may be very many, and several holders.
+/// The records of a run's steps, with very many steps and several holders.
 @Suite struct StepRecordsTests {
   private static func record(_ number: Int, _ status: StepStatus = .running) -> StepRecord {
     StepRecord(

@@ -31,7 +31,7 @@ enum AnythingPlugin: Plugin {
 
 struct AnythingService: Sendable {}
 
-/// Values of every type under every kind of name, of which those that may be absent are so by chance.
+/// Gives values of every type under every kind of name; optional ones are present at random.
 enum Give: KeyedAction {
   static let name = "give"
   static let summary = "Gives values of every type."
@@ -172,7 +172,7 @@ enum Refuse: Action {
   }
 }
 
-/// An action that gives what another declares.
+/// An action with the output that another declares.
 enum StandIn<P: Plugin, A: Action, Output: FieldSet>: Action {
   typealias Service = AnythingService
   typealias Input = Refuse.Input
@@ -214,7 +214,7 @@ enum MistakenGive<Declared: FieldSet>: KeyedAction, ShapedAction {
   }
 }
 
-/// As if what may be left out were always there.
+/// As if optional fields were always present.
 struct SureOutput: FieldSet {
   @Field("A number.") var number: Int
   @Field("A note.") var note: String
@@ -234,7 +234,7 @@ private func made<Set: FieldSet>(_ seed: Int) throws -> Set {
 }
 
 extension ObjectSchema {
-  /// A value of the set, in which anything that may be absent is so half the time.
+  /// A value of the schema; each optional field is present half the time.
   func anything(_ random: inout SeededGenerator) -> Value {
     var map = ValueMap()
     for field in fields where !field.isOptional || Bool.random(using: &random) {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Runs
 
-/// Asking a person: the question, the decision, and what comes of either.
+/// Asking a person: the question, the decision, and the result of either.
 @Suite struct ApprovalTests {
   static func recipe(_ more: String) -> String {
     """
@@ -107,7 +107,7 @@ import Testing
       try await bench.decide(asked.replacing("[0]", with: "[1]"), false)
       if let point {
         do {
-          // What ends at once shares an append or does not, so that the last points may not be reached.
+          // Steps that end at once may share an append, so the last points may not be reached.
           _ = try await bench.resume(dyingAt: .init(append: point.append, isAfter: point.isAfter))
         } catch {
           #expect(error as? StateError == CrashingStore.death)

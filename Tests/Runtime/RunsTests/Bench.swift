@@ -9,16 +9,16 @@ import Testing
 
 @testable import Runs
 
-/// A clock on which short sleeps end at once and take their time, and long ones last until they are cancelled.
+/// A clock that skips short sleeps, and moves on by their length; long sleeps last until they are cancelled.
 ///
-/// So retries take no time, each action's default time limit never strikes, and one that a recipe sets (it is shorter)
-/// strikes as soon as the call that is to hang has come.
+/// So retries take no time, and an action's default time limit never ends. A time limit of a recipe is shorter, and
+/// ends as soon as the hanging call has begun.
 final class QuickTime: TimeSource {
   private let clock = TestTime()
   private let slept = Mutex<[TimeSpan]>([])
   /// Whether short sleeps last a little longer.
   let isHeld = Mutex<@Sendable () -> Bool>({ false })
-  /// What is as long as this is long.
+  /// A sleep of at least this length is long.
   let long = Mutex(TimeSpan.seconds(200))
 
   func now() -> Timestamp { clock.now() }
@@ -40,7 +40,7 @@ final class QuickTime: TimeSource {
   func advance(by span: TimeSpan) { clock.setWallClock(to: clock.now().advanced(by: span) ?? .latest) }
 }
 
-/// A clock on which sleeping takes no time, and which is set back in the first sleep.
+/// A clock that skips sleeps, and is set back in the first one.
 final class SteppedTime: TimeSource {
   private let clock = TestTime()
   private let step: Mutex<TimeSpan>
@@ -129,7 +129,7 @@ final class Bench: Sendable {
     ])
   }
 
-  /// Carries the run on, in a new program.
+  /// Resumes the run in a new program.
   func engine(_ id: String = "r1") throws -> RunEngine {
     let store = store
     service.crash.withLock { $0 = { isSoon in isSoon ? store.dieNext() : store.die() } }
@@ -160,7 +160,7 @@ final class Bench: Sendable {
       folder: "/tmp")
   }
 
-  /// The machine is on again, with what was kept.
+  /// Starts the machine again, with the stored events.
   func restart(dyingAt point: CrashingStore.Point? = nil) {
     let memory = store.memory
     current.withLock { $0 = CrashingStore(memory, dyingAt: point) }
@@ -171,8 +171,9 @@ final class Bench: Sendable {
     return try await engine().run()
   }
 
-  /// Carries the run on whenever it has something to do, each time in a new program, until it ends or only waits for
-  /// somebody; gives also the instants at which it woke, as time since the beginning.
+  /// Resumes the run whenever it is due, each time in a new program, until it ends or only waits for a person.
+  ///
+  /// Gives also the instants when it woke, as time since the beginning.
   func driven() async throws -> (run: RunRecord, woke: [TimeSpan]) {
     let start = try (store.run("r1") ?? finished).createdAt
     var run = try await resume()
@@ -221,6 +222,6 @@ extension RunRecord {
     return (try? JSON.text(value)) ?? "not JSON"
   }
 
-  /// Each step with how it ended, in the order in which they began.
+  /// Each step with its final status, in the order of their starts.
   var story: [String] { stepsInOrder.map { "\($0.path) \($0.status.rawValue)" } }
 }

@@ -167,7 +167,7 @@ extension LookedAction {
   }
 }
 
-/// Actions whose output is what they are given, in an open field.
+/// Actions that give their input back as output, in an open field.
 protocol OpenAction: Action where Service == BenchService, Input == OpenInput, Output == OpenOutput {}
 
 struct OpenInput: FieldSet {

@@ -30,9 +30,9 @@ final class Latch: Sendable {
   }
 }
 
-/// A service in memory that does what a script says, and counts what it was asked and what it did.
+/// A service in memory that follows a script, and counts its calls and its writes.
 final class BenchService: Sendable {
-  /// What a call does.
+  /// The effect of a call.
   enum Act: Sendable {
     case succeed
     /// Nothing is done.
@@ -80,7 +80,7 @@ final class BenchService: Sendable {
 
   private let state = Mutex(State())
   let record = Mutex<@Sendable (ServiceRequest) -> Void>({ _ in })
-  /// What a crash does, now or before the next append.
+  /// The effect of a crash, now or before the next append.
   let crash = Mutex<@Sendable (_ isSoon: Bool) -> Void>({ _ in })
 
   func script(_ name: String, _ acts: Act...) { script(name, acts) }
@@ -90,7 +90,7 @@ final class BenchService: Sendable {
   var calls: [Call] { state.withLock { $0.calls } }
   var names: [String] { calls.map(\.name) }
   var peak: Int { state.withLock { $0.peak } }
-  /// How often each thing was done; what an honoured key repeats is not done again.
+  /// How often each write was done; a repetition with an honoured key isn't done again.
   var done: [String: Int] { state.withLock { $0.done } }
   func count(of name: String) -> Int { done[name] ?? 0 }
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Runs
 
-/// `else`, `switch`, and values instead of errors: what they do, and that a case is chosen once.
+/// `else`, `switch`, and values instead of errors: their results, and that a case is chosen once.
 @Suite struct CasesTests {
   static let examples: [WalkTests.Example] = [
     .init(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Runs
 
-/// A recipe of which only the parts that matter are written, and what must come of it.
+/// A recipe with only its important parts written, and its expected end.
 struct CheckedCase: Sendable, CustomTestStringConvertible {
   /// The result of checking the recipe.
   enum End: Sendable {
@@ -25,9 +25,9 @@ struct CheckedCase: Sendable, CustomTestStringConvertible {
   var testDescription: String { name }
 }
 
-/// What checks, runs: the type that the checker gives a value is the type that the value has.
+/// If a recipe checks, it runs: the type that the checker gives a value is its type in the run.
 @Suite struct CheckedRecipesTests {
-  /// Runs the recipe, or tells with which of the two it does not do what it must.
+  /// Checks the recipe, and runs it without and with the optional fields of `o`.
   private func expect(_ one: CheckedCase) async throws {
     let text = "inputs: { o: { type: { a: int, b: string?, n: int? } }, xs: list(int), s: string }\n" + one.steps
     let files = [

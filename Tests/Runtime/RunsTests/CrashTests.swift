@@ -6,7 +6,7 @@ import Testing
 
 @testable import Runs
 
-/// The table of what follows from an attempt that was in flight when the program died.
+/// The table of the outcomes of an attempt that was in flight when the program died.
 @Suite struct CrashTests {
   /// Where the program dies.
   enum Moment: String, CaseIterable {
@@ -57,7 +57,7 @@ import Testing
 
   static let promises: [Promise] =
     ["compute", "read", "readPatiently", "consume", "put", "putWithinHour"].flatMap(again)
-    // After the time in which a repetition changes nothing it is a plain write.
+    // After the span of its idempotency it is a plain write.
     + never("putWithinHour").map { $0.after(.seconds(3601)) }
     + ["post", "postKeyed"].flatMap(never)
     // The service does nothing twice for one key.
@@ -124,7 +124,7 @@ import Testing
     bench.service.script("a", .crash(afterDoing: true))
     try await bench.runUntilDeath()
     bench.restart()
-    // Of the plugins of now the action may be repeated.
+    // The present plugin would permit a repetition.
     let later = try Bench("steps:\n  - { id: a, uses: bench.put, with: { name: a } }")
     let engine = RunEngine(
       try bench.record, of: later.recipe, secrets: bench.secrets, services: bench.services,
@@ -240,7 +240,7 @@ import Testing
     let engine = try bench.engine()
     async let running = engine.run()
     while bench.store.run("r1")?.steps["fan/left/l"]?.status != .uncertain { await Task.yield() }
-    // The other branch has been told by the time that it looks whether it may go on.
+    // By now the other branch knows about the uncertain step when it checks whether to continue.
     for _ in 0..<100 { await Task.yield() }
     release.open()
     #expect(try await running.status == .uncertain)
@@ -291,7 +291,7 @@ import Testing
                 left: [{ id: a, uses: bench.read, with: { name: a } }]
       """)
     bench.service.script("a", .hang)
-    // What the limit cancelled is kept, what it did to the block is not.
+    // The cancellation of the step is stored, and its effect on the block isn't.
     bench.restart(dyingAt: .init(append: 3, isAfter: true))
     try await bench.runUntilDeath()
     #expect(try bench.record.steps["block/#1/left/a"]?.status == .cancelled)

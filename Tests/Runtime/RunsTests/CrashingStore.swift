@@ -2,9 +2,9 @@ import Basics
 import RunState
 import Synchronization
 
-/// A store that dies when a test says so: before or after the n-th append, or in the midst of an action.
+/// A store that dies at a point that a test chooses: before or after the n-th append, or during an action.
 ///
-/// What was kept until then is in the memory store behind it, from which a new one continues.
+/// The memory store behind it holds the events until then, and a new store continues from it.
 final class CrashingStore: LocalStateStore {
   struct Point: Sendable, CustomStringConvertible {
     var append: Int
@@ -57,7 +57,7 @@ final class CrashingStore: LocalStateStore {
   }
 
   func look<Answer: Sendable>(_ body: (State) -> Answer) -> Answer { memory.look(body) }
-  var secrets: SecretBook { memory.secrets }
+  var secrets: SecretRegistry { memory.secrets }
   func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
     try await memory.finishedRuns(query)
   }

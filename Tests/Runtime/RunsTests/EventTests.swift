@@ -6,7 +6,7 @@ import Testing
 
 @testable import Runs
 
-/// Waiting for events: which event a run consumes, and what happens without one.
+/// Waiting for events: which event a run consumes, and the result without one.
 @Suite struct EventTests {
   static func recipe(_ wait: String, _ output: String = "event.data.order") -> String {
     """
@@ -150,7 +150,7 @@ import Testing
     let engine = Mutex<RunEngine?>(nil)
     let event = StateEvent.eventReceived(
       EventRecord(id: "e", name: "paid", data: .inline(EventTests.order(2)), receivedAt: bench.time.now()))
-    // It comes when the run's status is written, after which no step looks.
+    // It comes while the run's status is written; no step looks for events after that.
     bench.store.onAppend.withLock { hook in
       hook = { events, store in
         guard case .runStatusChanged(let change)? = events.last, change.status == .waiting else { return }

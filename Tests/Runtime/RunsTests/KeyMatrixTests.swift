@@ -23,15 +23,15 @@ import Testing
     var name: String
     /// The number that the key is given.
     var number = "inputs.one"
-    /// The steps, of those that are inside; `value` makes the key's value out of the expression for its step.
+    /// The steps, around the inner ones; `value` makes the key's value out of the expression for its step.
     var steps: @Sendable (_ inner: String, _ value: (String) -> String) -> String
-    /// What the recipe gives.
+    /// The recipe's output.
     var output: @Sendable (_ value: (String) -> String) -> String
-    /// What stands after the steps.
+    /// The text after the steps.
     var rest: @Sendable (_ inner: String) -> String = { _ in "" }
-    /// Whether the order of what is under way isn't known.
+    /// Whether the order of concurrent steps isn't known.
     var isAtOnce: Bool { ["forEach at once", "parallel"].contains(name) }
-    /// Whether a retry of the run does what is inside once more, because its surroundings begin anew.
+    /// Whether a retry of the run does the inner steps once more, because the place begins again.
     var beginsAnew: Bool { ["retry", "finally"].contains(name) }
 
     var testDescription: String { name }
@@ -260,7 +260,7 @@ import Testing
       // A plan can't know that a read fails.
       #expect(planned == Array(made.prefix(planned.count)), comment)
     } else if key.name == "repeat" || place.name == "repeat" {
-      // Of rounds a plan shows the first, and the others with a condition.
+      // A plan shows the first round without a condition, and the others with one.
       if place.isAtOnce { return #expect(Set(planned).isSubset(of: made), comment) }
       var rest = made[...]
       for name in planned {
@@ -273,7 +273,7 @@ import Testing
     }
   }
 
-  /// Retries a run in which the step after the key failed.
+  /// Retries a run whose step after the key failed.
   private func expectRetry(
     _ key: Key, _ place: Place, outcome: String, _ written: [String: Int], _ comment: Comment
   ) async throws {

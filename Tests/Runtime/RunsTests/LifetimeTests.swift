@@ -5,7 +5,7 @@ import Testing
 
 @testable import Runs
 
-/// Nothing outlives the carrying on of a run: no engine, no context, no recipe, no record.
+/// Nothing outlives the execution of a run: no engine, no context, no recipe, no record.
 @Suite(.timeLimit(.minutes(20))) struct LifetimeTests {
   struct Example: Sendable, CustomTestStringConvertible {
     var name: String

@@ -19,7 +19,7 @@ import Testing
   private struct Generator {
     private var dice: Dice
     private var count = 0
-    /// What was read, all of it numbers.
+    /// The names of values read so far, all of them numbers.
     private var names: [String] = []
     private(set) var kinds: Set<String> = []
     private(set) var sub = ""

@@ -4,10 +4,10 @@ import Testing
 
 @testable import Runs
 
-/// Plan and run are two walks of one recipe.
+/// A plan and a run are two walks of one recipe.
 ///
-/// Of recipes whose values are all known beforehand, the writes that a plan
-/// shows without a condition are those that the run then makes, in their order and with what they write.
+/// If all values of a recipe are known beforehand, the run makes exactly the writes that its plan shows without a
+/// condition, in the same order and with the same content.
 @Suite(.timeLimit(.minutes(20))) struct PlanPropertyTests {
   /// Makes a recipe of every kind of step with every modifier.
   ///
@@ -19,7 +19,7 @@ import Testing
     private var hasWritten = false
     /// The names that are surely bound, all of them numbers.
     private var names: [String] = []
-    /// What is asked for and refused, in the plan as in the run.
+    /// The names of calls that the service refuses, in the plan as in the run.
     private(set) var refused: [String] = []
     private(set) var kinds: Set<String> = []
     private(set) var sub = ""
@@ -54,7 +54,7 @@ import Testing
       sub = "recipe: sub\ninputs: { m: int }\nsteps:\n"
       let outside = names
       names = ["inputs.m"]
-      // Whatever it writes comes before or after what is read outside; so it counts as written from the beginning.
+      // Its writes come before or after the reads outside, so it counts as written from the beginning.
       let hadWritten = hasWritten
       hasWritten = true
       sub += steps(2, depth: 3, at: "  ")
@@ -79,7 +79,7 @@ import Testing
       let bound = names
       var text = ""
       for _ in 0...below(most) { text += step(depth: depth, at: margin) }
-      // What a block binds ends with it.
+      // A name that a block binds ends with it.
       if depth > 0 { names = bound }
       return text
     }
@@ -122,7 +122,7 @@ import Testing
       case 0, 1: return write(at: margin, modifiers: guarded(margin))
       case 2:
         let number = next("let")
-        // Inside something that may be left out it is bound for what follows there.
+        // Inside an optional part the name is bound only for the steps that follow there.
         let text = "\(margin)- let: { n\(number): \"${{ \(self.number()) }}\" }\n"
         names.append("n\(number)")
         return text
@@ -241,7 +241,7 @@ import Testing
     }
   }
 
-  /// Carries a run on, decides what it asks and sends what it waits for, until it ends.
+  /// Drives a run to its end: resumes it, decides its approvals, and sends the events it waits for.
   static func end(of bench: Bench) async throws -> RunRecord {
     var run = try await bench.run()
     var events = 0

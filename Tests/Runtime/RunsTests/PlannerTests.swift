@@ -7,7 +7,7 @@ import Testing
 @testable import Runs
 
 @Suite struct PlannerTests {
-  /// What a plan says, a line for each entry, then the outputs or the error.
+  /// The text of a plan: a line for each entry, then the outputs or the error.
   private static func story(_ plan: Plan) -> [String] {
     var lines = plan.entries.map { entry in
       var line = entry.path
@@ -465,7 +465,7 @@ import Testing
   }
 
   @Test func `what is planned is what is run`() async throws {
-    // The recipe with everything in it, but for what is only known in the run.
+    // The recipe with all features, except values that are only known in the run.
     let bench = try Bench(WholeRecipeTests.recipe, calling: ["sub.yaml": WholeRecipeTests.sub])
     let plan = try await bench.plan()
     #expect(plan.error == nil)

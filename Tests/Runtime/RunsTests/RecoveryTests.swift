@@ -8,7 +8,7 @@ import Testing
 
 /// A run that is resumed by a program with other actions than the one that began it.
 @Suite struct RecoveryTests {
-  /// The plugin in a later version, in which nothing can be read any more.
+  /// A later version of the plugin, without any reads.
   enum LaterPlugin: Plugin {
     static let name = "bench"
     static let summary = "Does what a test's script says."

@@ -54,7 +54,7 @@ import Testing
     let redacted = Redactor(["other", secret]).redact(text.replacing("SECRET", with: secret))
     #expect(redacted.contains("•••"))
     #expect(!redacted.contains("or") && !redacted.contains("s/w") && !redacted.contains("XG"), "\(redacted)")
-    // What is nearly so is not taken.
+    // A text that is nearly the secret isn't redacted.
     let other = Redactor([secret + "\u{E9}"])
     #expect(other.redact(text) == text)
   }

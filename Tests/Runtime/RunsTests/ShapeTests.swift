@@ -6,7 +6,7 @@ import Testing
 
 @testable import Runs
 
-/// What `shape` makes of answers, and what follows from those that don't fit.
+/// Values that `shape` makes of answers, and its errors.
 @Suite struct ShapeTests {
   private static func outcome(of run: RunRecord) -> String { run.error.map(\.message) ?? run.outputText }
 

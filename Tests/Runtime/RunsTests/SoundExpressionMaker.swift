@@ -2,28 +2,28 @@ import Basics
 import Expressions
 import RunTestKit
 
-/// Writes expressions over variables whose types are known, of which most check.
+/// Writes expressions over variables whose types are known; most of the expressions check.
 ///
-/// An expression grows from something that can be read by what its type allows: fields, items, operators, macros, and
-/// every function whose declaration takes it. The types of what grows are kept beside it by rules of their own, and
-/// need not be exact, because each whole expression is compiled before it is used: the check decides, and what it lets
-/// through has to run.
+/// An expression grows from a readable value by operations on its type: fields, items, operators, macros, and every
+/// function whose declaration accepts it. The type of each part is tracked by separate rules. It needn't be exact,
+/// because each whole expression is compiled before it is used: the check decides, and an expression that checks has to
+/// run.
 struct SoundExpressionMaker {
   /// A part of an expression and the type that it probably has.
   struct Piece {
     var text: String
     var type: ValueType
-    /// Whether it may be an optional that only data makes empty, of which `value()` checks and fails.
+    /// Whether it may be an optional that only data makes empty; `value()` on it checks, and then fails.
     var isLookup = false
   }
 
   var random: SeededGenerator
-  /// Whether values of any type may be met, of which only data can decide what they allow.
+  /// Whether values of any type may occur; only data can decide which operations they allow.
   let meetsAnything: Bool
   private(set) var scope = ExpressionScope()
   /// Names that can be read bare.
   private(set) var readable: [Piece] = []
-  /// What may be absent, as a condition asks for it, and what can be read where it holds.
+  /// Optional values: the condition that asks for one, and the value that can be read where the condition holds.
   private(set) var absent: [(condition: String, piece: Piece)] = []
   private static let pool = FunctionPool()
 
@@ -32,9 +32,9 @@ struct SoundExpressionMaker {
     meetsAnything = seed % 8 == 0
   }
 
-  // MARK: What can be read
+  // MARK: Readable values
 
-  /// What is known at a place of a recipe; put back when the place is left.
+  /// The knowledge at a place of a recipe; restored when the place is left.
   typealias Place = (ExpressionScope, [Piece], [(condition: String, piece: Piece)])
 
   var place: Place {
@@ -48,7 +48,7 @@ struct SoundExpressionMaker {
     note(Piece(text: name, type: type), depth: 0)
   }
 
-  /// Declares the steps anew, of which the last is new.
+  /// Declares all steps again, including a new last one.
   mutating func declare(steps: [ObjectType.Field]) {
     scope.declare("steps", .object(ObjectType("steps", fields: steps)))
     guard let last = steps.last else { return }
@@ -112,7 +112,7 @@ struct SoundExpressionMaker {
     return literal(wanted)
   }
 
-  /// A condition, which holds of what is read from here on.
+  /// A condition; the expressions from here on may rely on it.
   mutating func condition() -> String {
     for _ in 0..<3 where !absent.isEmpty {
       let (asked, piece) = pick(absent)
@@ -128,7 +128,7 @@ struct SoundExpressionMaker {
     return text
   }
 
-  /// A condition of which the opposite holds of what is read from here on.
+  /// A condition for leaving early: the expressions from here on may rely on its opposite.
   mutating func guardCondition() -> String? {
     guard !absent.isEmpty else { return nil }
     let (asked, piece) = pick(absent)
@@ -138,10 +138,10 @@ struct SoundExpressionMaker {
     return "!\(asked)"
   }
 
-  /// What every expression begins with.
+  /// The first piece of every expression.
   private mutating func start(secrets: Bool) -> Piece {
     if secrets, one(in: 2) { return Piece(text: "secrets.TOKEN", type: .secret(.string)) }
-    // What was declared last is read most.
+    // Recent declarations are read more often.
     let count = readable.count
     return readable[max(Int.random(in: 0..<count, using: &random), Int.random(in: 0..<count, using: &random))]
   }
@@ -277,7 +277,7 @@ struct SoundExpressionMaker {
     case 0..<58: return ofItsType(piece, locals, depth) ?? around(piece, locals, depth)
     case 58..<80: return call(on: piece, locals, depth) ?? around(piece, locals, depth)
     case 80..<97: return around(piece, locals, depth)
-    // What its type does not allow.
+    // Operations that the type doesn't allow.
     case 97: return call(on: Piece(text: piece.text, type: pick(Self.simple)), locals, depth)
     default:
       return ofItsType(Piece(text: piece.text, type: pick(Self.simple), isLookup: piece.isLookup), locals, depth)
@@ -289,7 +289,7 @@ struct SoundExpressionMaker {
     .object(ObjectType(fields: [.init("b", .string, isOptional: true), .init("k", .int)])),
   ]
 
-  /// What a macro makes of each item.
+  /// The body of a macro, for one item.
   private mutating func body(_ name: String, _ type: ValueType, _ locals: [Piece], _ depth: Int) -> Piece {
     let local = Piece(text: name, type: type)
     guard depth < 2 else { return local }
@@ -458,7 +458,7 @@ struct SoundExpressionMaker {
     }
   }
 
-  /// What can be done with anything.
+  /// Operations on values of any type.
   private mutating func around(_ piece: Piece, _ locals: [Piece], _ depth: Int) -> Piece? {
     let (text, type) = (piece.text, piece.type)
     func made(_ text: String, _ type: ValueType, lookup: Bool = false) -> Piece {
@@ -518,7 +518,7 @@ struct SoundExpressionMaker {
         arguments.append(self.piece(of: wanted, locals: locals, depth: depth + 1).text)
       }
     }
-    // What is flattened and holds no list is what it was.
+    // Flattening a list without lists inside gives the same list.
     let result = form.name == "flatten" && form.result.holdsAnything ? piece.type : form.result.filled(bound)
     let isLookup = if case .optional = result { true } else { piece.isLookup }
     let text =
@@ -529,7 +529,7 @@ struct SoundExpressionMaker {
   }
 }
 
-/// The functions that expressions may call, by the kind of what they take first.
+/// The functions that expressions may call, by the kind of their first argument.
 private struct FunctionPool: Sendable {
   private let byKind: [String: [FunctionDeclaration]]
 
@@ -546,7 +546,7 @@ private struct FunctionPool: Sendable {
   init() {
     var byKind: [String: [FunctionDeclaration]] = [:]
     for form in FunctionLibrary.standard.declarations {
-      // What these need is known where they are written by hand.
+      // The arguments that these need are known only to the places that write them directly.
       if ["dyn", "value", "optional.none"].contains(form.name) { continue }
       guard let first = form.receiver ?? form.parameters.first else { continue }
       byKind[first.kindName, default: []].append(form)
@@ -618,7 +618,7 @@ extension ValueType {
     }
   }
 
-  /// The type with what its parameters stand for.
+  /// The type with its parameters replaced.
   fileprivate func filled(_ bound: [String: ValueType]) -> ValueType {
     switch self {
     case .parameter(let name): bound[name] ?? .int

@@ -8,15 +8,15 @@ import RunTestKit
 
 /// Writes recipes of every kind of step, with expressions in every place that takes one.
 ///
-/// What is known at each place is kept beside the recipe, and need not be exact: the check of the recipe decides, and
-/// what that lets through has to run.
+/// The names known at each place are tracked beside the recipe. They needn't be exact: the check of the recipe decides,
+/// and a recipe that checks has to run.
 struct SoundRecipeMaker {
   private var maker: SoundExpressionMaker
   private var lastID = 0
   private var steps: [ObjectType.Field] = []
   /// The names of the top level, which may be absent when everything is over.
   private var names: [(String, ValueType)] = []
-  /// Whether secrets stand wherever an expression may.
+  /// Whether secrets are put into every place of an expression.
   let spreadsSecrets: Bool
   /// The places that were given an expression.
   private(set) var places: Set<String> = []
@@ -25,12 +25,12 @@ struct SoundRecipeMaker {
     [AnythingPlugin.self] + everyPlugin.filter { ["json", "csv", "text", "store", "file"].contains($0.name) })
   /// Where the actions on files are.
   static let folder = "/tmp/errand-sound-\(UInt64.random(in: 0 ... .max))"
-  /// The actions that give something, each with the type of what it gives.
+  /// The actions that have an output, each with its type.
   private let actions: [(name: String, type: ValueType)]
   private let giveType: ValueType
   /// Whether there is an action with open fields.
   private let hasOpen: Bool
-  /// What an action of the program's own gives; nil if it is not among those of this recipe.
+  /// The output of an action of the program; nil if this recipe doesn't have the action.
   private let realType: @Sendable (String) -> ValueType?
 
   static let inputs =
@@ -479,7 +479,7 @@ struct SoundRecipeMaker {
     return "{ id: \(id), if: \(holds), steps: [\(first)]\(one), else: { steps: [\(second)]\(other) } }"
   }
 
-  /// The step of a case and its outputs, of which one is in all cases, and the other in its own.
+  /// The step of a case and its outputs: one output is in all cases, and the other only in its own.
   private mutating func content(_ depth: Int, _ fields: inout [ObjectType.Field]) -> (step: String, outputs: String) {
     let step = step(depth: depth + 1)
     lastID += 1
@@ -547,7 +547,7 @@ struct SoundRecipeMaker {
     return "{ id: \(id), uses: \(action), with: { \(fields) } }"
   }
 
-  /// What may stand in one cell of a table.
+  /// The text of one cell of a table.
   private mutating func cell() -> String {
     quoted(expression("with", of: pick([.string, .int, .bool, .timestamp, .duration])))
   }

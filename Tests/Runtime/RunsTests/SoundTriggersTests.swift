@@ -4,8 +4,10 @@ import Testing
 
 @testable import Recipes
 
-/// Entries of `on:` whose inputs are computed, made up like `SoundRecipeMaker`'s recipes: what checks is computed and fits
-/// what the recipe declares, or fails for what only data decides.
+/// Entries of `on:` with computed inputs, made up like `SoundRecipeMaker`'s recipes.
+///
+/// If an entry checks, its inputs can be computed and fit the recipe's declarations, unless they fail for a reason that
+/// only data decides.
 @Suite struct SoundTriggersTests {
   private static let inputs: [(name: String, declared: String, type: ValueType)] = [
     ("line", "string", .string), ("number", "int", .int), ("measure", "double", .double), ("flag", "bool", .bool),
@@ -17,7 +19,7 @@ import Testing
     ),
   ]
 
-  /// What `typed` declares.
+  /// The declaration of `typed`.
   private static let typed = EventForm(
     data: .object(
       ObjectSchema(fields: [

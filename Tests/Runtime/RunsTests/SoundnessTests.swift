@@ -8,13 +8,14 @@ import Testing
 @testable import Recipes
 @testable import Runs
 
-/// Whole recipes that are made up, checked, and run where they check: then they fail for nothing but what data decides.
+/// Whole recipes that are made up, checked, and run if they check; then they fail only for reasons that data decides.
 ///
-/// `SOUND=100000 swift test --filter 'recipes that check, run'` tries as many others, and `SOUND_SEED=7` that one alone.
+/// `SOUND=100000 swift test --filter 'recipes that check, run'` tries as many others, and `SOUND_SEED=7` that one
+/// alone.
 @Suite struct SoundnessTests {
-  /// What only data can decide, by a part of the message.
+  /// Errors that depend on data, by a part of the message.
   static let decidedByData = [
-    // Numbers, positions, and keys of maps, all of which are called `k`.
+    // Numbers, positions, and keys of maps, which are all called `k`.
     "is outside the range", "is outside the list", "is outside the text", "cannot be divided by zero",
     "the map has no key 'k'", "there is no field `k`", "comes twice", "cannot end before it", "of an empty list",
     "NaN has no place", "it is not a number", "it is infinite", "is too large for an int", "lead out of the years",
@@ -60,7 +61,7 @@ import Testing
     return try await driver.drive()
   }
 
-  /// What is wrong with how a recipe ended that checked.
+  /// The fault in the end of a recipe that checked.
   static func fault(_ record: RunRecord, of recipe: Recipe, meetsAnything: Bool) -> String? {
     switch record.status {
     case .succeeded:
@@ -108,7 +109,7 @@ import Testing
     }
   }
 
-  /// What is wrong with recipes that were checked against declarations that say something else than what actions give.
+  /// The faults of recipes that were checked against declarations that differ from the actions' outputs.
   private func faults(of plugin: any Plugin.Type, count: Int) async throws -> [String] {
     let catalog = ActionCatalog([plugin])
     var faults: [String] = []
@@ -133,7 +134,7 @@ import Testing
     #expect(faults.contains { $0.contains("is an int, and its type is string") }, "\(faults)")
   }
 
-  // MARK: What starts a run
+  // MARK: Starts of runs
 
   /// The types of the inputs that are computed.
   private static let computed: [(text: String, type: ValueType)] = [
@@ -223,13 +224,13 @@ import Testing
     var faults: [String] = []
   }
 
-  /// Every place where an expression may stand, and every action that is tried.
+  /// Every place for an expression, and every action that is tried.
   private static let places: Set<String> = [
     "a field that takes a secret", "approve.prompt", "call.with", "defaults.retry.if", "fail", "finally", "forEach",
     "if", "key", "let", "onError", "onError.value", "onFailure", "outputs", "repeat.carry", "repeat.collect",
     "repeat.next",
     "repeat.until", "retry.if", "shape", "switch", "wait", "wait.match", "wait.until", "where", "with",
-    // Actions of the program, beside those that stand in for all of them.
+    // Actions of the program itself, beside the made-up ones.
     "csv.format", "csv.parse", "file.append", "file.exists", "file.write", "json.format", "json.parse", "store.delete",
     "store.get", "store.increment", "store.list", "store.put", "text.report", "text.table",
   ]

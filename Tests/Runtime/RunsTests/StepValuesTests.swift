@@ -37,7 +37,7 @@ import Testing
         let point = CrashingStore.Point(append: append, isAfter: isAfter)
         let bench = try Bench(StepValuesTests.counting, dyingAt: point)
         try await bench.runUntilDeath()
-        // What ended is not open any more, if the death came after the last append.
+        // If the program died after the last append, the run has ended and isn't open.
         let end = bench.store.run("r1") == nil ? try bench.finished : try await bench.resume()
         #expect(end.outputText == StepValuesTests.story, "\(point)")
         #expect(bench.store.state.values == ["n": .inline(.int(1110))], "\(point)")

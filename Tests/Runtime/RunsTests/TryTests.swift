@@ -5,7 +5,7 @@ import Testing
 
 @testable import Runs
 
-/// Trying again, time limits, and what is kept of each attempt.
+/// Trying again, time limits, and the stored record of each attempt.
 @Suite struct TryTests {
   static let broken = ActionError(.network, "the line is dead", effect: ActionError.Effect.none)
   static let lost = ActionError(.network, "the answer is lost")

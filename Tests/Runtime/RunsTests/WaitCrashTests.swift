@@ -54,7 +54,7 @@ import Testing
     "first", "l", "m", "r ana", "item 1", "item 2", "item 3", "caught timeout", "over",
   ]
 
-  /// A run that is carried on until it ends, whatever happens to the program.
+  /// A run that is resumed until it ends, however often the program dies.
   private struct Life {
     var run: RunRecord?
     var woke: [TimeSpan] = []
@@ -78,7 +78,7 @@ import Testing
         life.run = run
         break
       }
-      // What people do comes first, and both at once.
+      // The event and the decision come first, both at once.
       if try await answer(bench, run) { continue }
       let wakeAt = try #require(run.wakeAt)
       life.woke.append(wakeAt.span(since: start) ?? .zero)
@@ -134,7 +134,7 @@ import Testing
         deaths += other.deaths
         let counts = WaitCrashTests.writes.map { bench.service.count(of: $0) }
         #expect(counts.allSatisfy { $0 <= 1 }, comment)
-        // A machine that is off for days may miss what it waits for, or a limit and what ends it alike.
+        // A machine that is off for days may miss the event, or reach a limit at the same time as its event.
         #expect(end.status == .succeeded || off > .zero && end.status == .timedOut, comment)
         guard end.status == .succeeded else { continue }
         #expect(end.outputText == WaitCrashTests.outputs, comment)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Runs
 
-/// Waiting for time to pass: what is recorded, when the run has something to do, and what the steps after it see.
+/// Waiting for time to pass: the records, when the run is due, and the time that later steps see.
 ///
 /// The clock shows Friday 2026-11-20, 09:30 UTC when a run begins.
 @Suite struct WaitTests {
@@ -133,7 +133,7 @@ import Testing
 
   static func bench(_ recipe: String, dyingAt point: CrashingStore.Point? = nil) throws -> Bench {
     let bench = try Bench(recipe, calling: ["sub.yaml": sub], dyingAt: point)
-    // What is left while others work is left for good; what a run stays for takes its time.
+    // A sleep from `suspendThreshold` on lasts until it is cancelled; a shorter one ends at once.
     bench.time.long.withLock { $0 = WaitRegistry.suspendThreshold }
     bench.service.script("lost", .fail(TryTests.lost), .fail(TryTests.lost), .succeed)
     return bench

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Runs
 
-/// What recipes do that run undisturbed: the calls they make, in order, and what they give.
+/// Undisturbed runs of recipes: the calls they make, in order, and their outputs.
 @Suite struct WalkTests {
   struct Example: Sendable, CustomTestStringConvertible {
     var name: String

@@ -65,7 +65,7 @@ import Testing
     """
 
   static let outputs = #"{"each":[3,6,-1,12],"fan":18,"tried":8,"plain":9,"sub":4,"late":true}"#
-  /// What may be done only once.
+  /// The writes that may be done only once.
   static let writes = [
     "looked 1", "looked 2", "looked 3", "looked 4", "l", "plain", "caught conflict", "over",
   ]
@@ -104,13 +104,13 @@ import Testing
     } else if run == nil {
       let kept = try bench.record
       run = try await bench.resume()
-      // What had ended is as it was: not begun again, and with the same output and instant.
+      // An ended step is unchanged: it wasn't begun again, and it has the same output and instant.
       let after = try #require(run)
       for step in kept.stepsInOrder where step.status.isEnded { #expect(after.steps[step.path] == step, comment) }
       for step in kept.stepsInOrder { #expect(after.steps[step.path]?.now == step.now, comment) }
     }
     if run?.status == .uncertain {
-      // The one plain write: a person looks, and says what is there.
+      // The one plain write: a person looks, and resolves it.
       #expect(run?.uncertainSteps.map(\.path) == ["plain"], comment)
       let output = Value.object(["name": .string("plain"), "value": .int(9)])
       _ = try await bench.resolve("plain", as: bench.service.count(of: "plain") == 1 ? .done(output) : .retry)
@@ -121,9 +121,9 @@ import Testing
     #expect(end.outputText == WholeRecipeTests.outputs, comment)
     for name in WholeRecipeTests.writes { #expect(bench.service.count(of: name) == 1, "\(comment): \(name)") }
     #expect(Set(bench.service.done.keys) == Set(undisturbed.service.done.keys), comment)
-    // Only what was in flight is asked for again.
+    // Only calls that were in flight are repeated.
     #expect(bench.service.calls.count <= undisturbed.service.calls.count + 2, comment)
-    // What failed once may go well when it is asked again, so the block's second try may not be needed.
+    // A call that failed once may succeed after a restart, so the block's second try may not be needed.
     let paths = [end, try undisturbed.finished].map {
       $0.stepsInOrder.map(\.path).filter { !$0.hasPrefix("block~2") }.sorted()
     }

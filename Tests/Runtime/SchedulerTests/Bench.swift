@@ -8,7 +8,7 @@ import Testing
 
 @testable import Scheduler
 
-/// Gives ids in the order in which they are asked for, from r1 on.
+/// Gives ids in the order of requests, from r1 on.
 final class Numbers: Sendable {
   private let last = Mutex(0)
 
@@ -19,9 +19,9 @@ final class Numbers: Sendable {
 struct Bench {
   var state = State()
   private(set) var scheduler: Scheduler
-  /// What the ledger says, a line a record, as `09:00:10 started r1`.
+  /// The ledger, a line a record, as `09:00:10 started r1`.
   private(set) var ledger: [String] = []
-  /// What is to be done, as `cancel r1`.
+  /// The effects to carry out, as `cancel r1`.
   private(set) var effects: [String] = []
   private(set) var records: [SlotRecord] = []
   private(set) var entries: [ScheduleEntry] = []
@@ -60,7 +60,7 @@ struct Bench {
 
   /// Forgets everything but the state, as a crash does.
   ///
-  /// - Parameter edited: What the recipes say by then; the same as before if nil.
+  /// - Parameter edited: The schedules of the recipes by then; the same as before if nil.
   mutating func restart(as edited: [ScheduleEntry]? = nil, at now: Timestamp) throws {
     let numbers = numbers
     let earlier = Dictionary(entries.map { ($0.id, $0.plan) }) { first, _ in first }
@@ -85,7 +85,7 @@ struct Bench {
       for effect in decision.effects {
         switch effect {
         case .start(let run):
-          // Only what the events created can be carried on.
+          // Only a run or event that the state events created can have an effect.
           _ = try #require(state.runs[run])
           effects.append("start \(run)")
         case .send(let event):

@@ -17,7 +17,7 @@ import Testing
     }
   }
 
-  /// What comes of a schedule of every ten seconds that is looked at after 95 seconds, and after 100.
+  /// The ledgers of a schedule of every ten seconds, first ticked after 95 seconds, then after 100.
   static let policies = [
     Policy(["09:00:10…09:01:20 superseded ×8", "09:01:30 started r1 late 5s", "09:01:40 skippedOverlap r1"]) {
       $0.catchup = .last
@@ -78,7 +78,7 @@ import Testing
     #expect(bench.ledger == ["09:00:10 started r1", "09:00:20…09:16:40 missedPolicy ×99"])
     #expect(bench.state.schedules["backup"]?.processedUntil == Bench.at(1000))
     #expect(bench.scheduler.nextDue == Bench.at(1001))
-    // What runs is another text, and the slots are the same.
+    // The text of the runs changes, and the slots stay the same.
     try bench.set([.every(.seconds(7), texts: "steps: [x]")], at: Bench.at(1020))
     #expect(bench.state.schedules["backup"]?.texts == .inline(.string("steps: [x]")))
     try bench.tick(Bench.at(1020))

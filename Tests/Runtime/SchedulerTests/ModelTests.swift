@@ -66,7 +66,7 @@ import Testing
         try bench.tick(now)
         model.tick(now)
       }
-      // A line at a time, so that the first difference is what is shown.
+      // A line at a time, so that the first difference is shown.
       let lines = expanded(bench.records.dropFirst(seen), entry.plan)
       for (index, line) in zip(known..., lines) {
         let expected = index < model.ledger.count ? model.ledger[index] : "nothing"

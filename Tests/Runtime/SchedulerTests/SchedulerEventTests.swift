@@ -189,7 +189,7 @@ import Testing
     try bench.end(open, at: Bench.at(3))
     #expect(bench.state.schedules["report"]?.buffered.count == 1000)
     #expect(bench.state.schedules["report"]?.endsToFollow.count == 98)
-    // What is removed with its schedule is named, too.
+    // An item that is removed with its schedule is named in the ledger, too.
     try bench.set([], at: Bench.at(4))
     #expect(bench.ledger.filter { $0.contains("dropped (afterRecipe)") }.count == 1098)
   }
@@ -228,7 +228,7 @@ import Testing
     #expect(scheduler.eventReceived(sent, with: .success(.null), at: Bench.at(4)) == nil)
   }
 
-  /// What was answered with 202 can't be refused afterwards; how much is taken in is limited before that.
+  /// An event that was answered with 202 can't be refused afterwards; intake is limited before that.
   @Test(arguments: [1, 2]) func `what came from outside waits, however much waits already`(_ batch: Int) throws {
     let entry = ScheduleEntry.of(.event(name: "ready", match: nil)) {
       if batch > 1 { $0.batch = Trigger.Batch(span: .seconds(60), max: batch) }
@@ -267,10 +267,10 @@ import Testing
     #expect(bench.ledger == [])
     try bench.tick(Bench.at(61))
     #expect(bench.state.schedules["backup"]?.batch == nil)
-    // Those of the next batch wait for the run of the first.
+    // Events of the next batch wait for the run of the first.
     for (number, id) in ["c", "d", "e"].enumerated() { try send(id, 70 + Double(number)) }
     try bench.end("r1", at: Bench.at(80))
-    // A pause keeps what was gathered, and what comes in it starts nothing.
+    // A pause keeps the gathered events, and an event during the pause starts nothing.
     try send("f", 90)
     try bench.ask { $0.pause("backup", note: nil, at: Bench.at(91)) }
     try send("g", 92)
@@ -362,7 +362,7 @@ import Testing
     try renamed.set([entry], at: Bench.at(30))
     #expect(told(renamed) == "dropped e1: the schedule was removed; it had gathered 2 events: e1, e2")
 
-    // Edited to something that takes no events: it isn't started with what is due at times.
+    // Edited to a trigger without events: the batch doesn't start at the new due times.
     for restarts in [false, true] {
       var edited = try bench(2, try Self.gathering("int"))
       let timed = [ScheduleEntry.every(.seconds(3600))]

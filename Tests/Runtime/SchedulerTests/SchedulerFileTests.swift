@@ -48,7 +48,7 @@ import Testing
       bench.ledger.suffix(3).map { $0.prefix { $0 != "l" } } == [
         "09:00:04 started r\(first) (fi", "09:00:04 buffered (fi", "09:00:04 started r\(first + 1) (fi",
       ])
-    // What goes is forgotten, and the same version starts a run when it comes back.
+    // A file that disappears is forgotten, and the same version starts a run when it comes back.
     try look(&bench, at: 7, [Self.file("in/b")], gone: ["in/a"])
     #expect(bench.state.schedules["backup"]?.files?.versions.keys.sorted() == ["in/b"])
     try look(&bench, at: 8, [Self.file("in/a", 2), Self.file("in/b")])
@@ -67,7 +67,7 @@ import Testing
     // A look at the pattern before decides nothing.
     try look(&bench, at: 7, [Self.file("in/x")])
     #expect(bench.ledger.count == 1)
-    // What was seen under the pattern before starts nothing again.
+    // A file that was seen under the previous pattern doesn't start a run again.
     try look(&bench, at: 8, [Self.file("in/a"), Self.file("in/b.csv")], for: "in/*.csv")
     #expect(bench.ledger.last == "09:00:08 started r1 (file)")
     #expect(bench.records.last?.cause.path == "in/b.csv")
@@ -154,7 +154,7 @@ import Testing
     try bench.end("r2", at: Bench.at(90))
     try bench.tick(Bench.at(132))
     #expect(inputs("r3") == "in/b 1")
-    // A pause keeps what was gathered.
+    // A pause keeps the gathered files.
     try look(&bench, at: 140, [Self.file("in/e")])
     try bench.ask { $0.pause("backup", note: nil, at: Bench.at(141)) }
     try look(&bench, at: 142, [Self.file("in/e"), Self.file("in/f")])
@@ -166,9 +166,9 @@ import Testing
     #expect(bench.records.last?.cause.kind == .file)
   }
 
-  /// A minute in which files come, change and go, each run takes four seconds, and the program may die once.
+  /// A minute of files that come, change and go, with runs of four seconds and at most one death of the program.
   ///
-  /// - Returns: The versions that runs were started with, and how many writes there were.
+  /// - Returns: The versions that runs were started with, and the number of writes.
   private func minute(
     _ entry: ScheduleEntry, dying death: (write: Int, isAfter: Bool)? = nil
   ) throws -> (started: [String], writes: Int) {

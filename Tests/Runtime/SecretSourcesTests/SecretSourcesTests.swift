@@ -30,7 +30,7 @@ private struct Sources {
 
   var sources: SecretSources { SecretSources(settings, folder: folder, environment: environment) }
 
-  /// Where a secret comes from, and what it is; or why it cannot be had.
+  /// The source and the value of a secret, or the error.
   func find(_ name: String, runsCommands: Bool = true) async -> String {
     do throws(SecretError) {
       guard let found = try await sources.find(name, runsCommands: runsCommands) else { return "nowhere" }

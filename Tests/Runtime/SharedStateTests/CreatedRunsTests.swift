@@ -20,8 +20,8 @@ import Testing
     return .runCreated(event)
   }
 
-  /// Which runs of three a program holds that it creates: one that it can carry on, one that needs what it lacks, and
-  /// one of another queue.
+  /// Whether a program holds each of the three runs that it creates: one that it can run, one that needs a secret it
+  /// doesn't offer, and one of another queue.
   private static func held(on database: any SharedDatabase, takingUp: Bool) async throws -> [Bool] {
     let store = SharedStateStore(database, terms: .patient("lab", offers: ["plugin:desk"]))
     try await store.join(takingUp: takingUp)
@@ -36,7 +36,7 @@ import Testing
     return held
   }
 
-  /// The runs that another program takes up, which has everything.
+  /// The runs that another program claims; it offers everything that they need.
   private static func takenUp(on database: any SharedDatabase, count: Int) async throws -> [String] {
     let terms = WorkerTerms.patient("hall", offers: ["plugin:desk", "secret:KEY"], queues: ["default", "nightly"])
     let store = SharedStateStore(database, terms: terms)
@@ -55,7 +55,7 @@ import Testing
     #expect(try await CreatedRunsTests.held(on: SimulatedConnection(database), takingUp: true) == [true, false, false])
     #expect(database.log(of: CreatedRunsTests.id(11)).map(\.epoch) == [1])
     #expect(database.log(of: CreatedRunsTests.id(12)).map(\.epoch) == [0])
-    // One that was asked for a run, as 'errand run', carries it on itself.
+    // A program that was asked for a run, as 'errand run', runs it itself.
     #expect(try await CreatedRunsTests.held(on: SimulatedConnection(database), takingUp: false) == [true, true, true])
     let taken = try await CreatedRunsTests.takenUp(on: SimulatedConnection(database), count: 6)
     #expect(taken == [11, 12, 13, 21, 22, 23].map(CreatedRunsTests.id))
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  /// What is wrong after an append of which one answer was lost.
+  /// The faults after an append that lost one answer.
   private static func faults(losing lost: Int, _ clock: ManualClock) async throws -> [String] {
     let database = SimulatedDatabase()
     let store = SharedStateStore(
@@ -140,7 +140,7 @@ import Testing
     #expect(ids.map { store.run($0) != nil } == [true, false, false])
     var taken: [String] = []
     var last = ids[0]
-    // Each is taken up when the one before has ended.
+    // Each run is claimed when the one before has ended.
     try await store.append([.runEnded(RunEnded(run: last, at: SystemTime().now(), status: .succeeded))])
     for await news in store.news {
       guard case .claimed(let runs) = news else { continue }
@@ -154,7 +154,7 @@ import Testing
     try await store.close()
   }
 
-  /// Which of two runs a program takes up: one that it has all for, and one only after it offers more.
+  /// Which of two runs a program claims: it can run one from the start, and the other only after it offers more.
   private static func takenAsOffersGrow(on database: any SharedDatabase, and other: any SharedDatabase) async throws
     -> [String]
   {
@@ -175,7 +175,7 @@ import Testing
       }
       if taken.count == 2 { break }
     }
-    // What it creates goes by the same.
+    // The same rules apply to a run that it creates.
     try await worker.append([created(id(3), needs: ["secret:KEY"], queue: "nightly")])
     if worker.run(id(3)) != nil { taken.append(id(3)) }
     for store in [client, worker] { try await store.close() }

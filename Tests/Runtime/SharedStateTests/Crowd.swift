@@ -4,13 +4,13 @@ import RunTestKit
 import SharedState
 import Synchronization
 
-/// Programs that do to the same runs, values, events and schedules what they please, at the same time.
+/// Programs that change the same runs, values, events and schedules at random, at the same time.
 final class Crowd: Sendable {
-  /// What a program may be told of something that it appends.
+  /// The errors that a program may get for one of its appends.
   private enum Refusal {
     case never
     /// Another program was first.
-    case outrun
+    case conflict
     /// The run has ended, or the event was consumed.
     case gone
   }
@@ -48,10 +48,10 @@ final class Crowd: Sendable {
     await Stage.play(seed) { clock in
       let crowd = Crowd(seed, clock, flaw)
       await crowd.begin()
-      let weather = Weather(crowd.database, seed: seed)
-      weather.chance = [0, 10, 30][Int(seed / 3 % 3)]
+      let injection = FaultInjection(crowd.database, seed: seed)
+      injection.chance = [0, 10, 30][Int(seed / 3 % 3)]
       // A few programs have a database that is away for long.
-      if seed % 5 == 0 { weather.chance = 85 }
+      if seed % 5 == 0 { injection.chance = 85 }
       await withTaskGroup { group in
         for program in crowd.stores.indices {
           for task in 0..<2 as Range<UInt64> {
@@ -62,13 +62,13 @@ final class Crowd: Sendable {
           }
         }
       }
-      weather.chance = 0
+      injection.chance = 0
       crowd.database.settle()
       do throws(StateError) { return try await crowd.audit() } catch { return [error.message] }
     }
   }
 
-  // MARK: What they do
+  // MARK: Actions of the programs
 
   private func instant() -> Timestamp {
     ManualClock.start.advanced(by: .milliseconds(ticks.next())) ?? .latest
@@ -129,18 +129,18 @@ final class Crowd: Sendable {
       case 10:
         let name = "token \(Int.random(in: 0..<3, using: &random))"
         let token = TokenIssued(at: now, name: name, sha256: "\(ticks.next())", scopes: [.read])
-        await append([.tokenIssued(token)], by: program, .outrun)
+        await append([.tokenIssued(token)], by: program, .conflict)
       case 11:
         let key = RunKey("key \(Int.random(in: 0..<3, using: &random))", caller: "ana")
         let id = UUID7(at: now, using: &random).description
-        await append([created(id, recipe: "odd", key: key)], by: program, .outrun)
+        await append([created(id, recipe: "odd", key: key)], by: program, .conflict)
       case 12:
         let keys = [
           "digest \(Int.random(in: 0..<3, using: &random))", "digest \(Int.random(in: 0..<3, using: &random))",
         ]
         let delivery = DeliveryRecord(schedule: "odd", keys: keys, until: .latest)
         let event = EventRecord(id: "delivery \(ticks.next())", name: "hook", receivedAt: now, delivery: delivery)
-        await append([.eventReceived(event)], by: program, .outrun)
+        await append([.eventReceived(event)], by: program, .conflict)
       case 13, 14:
         let schedule = Bool.random(using: &random) ? "odd" : "even"
         let cause = RunCause(.slot, schedule: schedule, slot: now)
@@ -210,7 +210,7 @@ final class Crowd: Sendable {
       let events: [StateEvent] = [
         .runStatusChanged(RunStatusChanged(run: run, at: now, status: status)), .runNoted(note),
       ]
-      if await append(events, by: program, .outrun)?.isOutrun != true { return }
+      if await append(events, by: program, .conflict)?.isConflict != true { return }
     }
     deeds.withLock { $0.append(Deed(events: [], error: .starved, mayBe: .never)) }
   }
@@ -221,12 +221,12 @@ final class Crowd: Sendable {
       let known = await stores[program].value(named: "v")
       let set = ValueSet(
         at: instant(), name: "v", value: .inline(.int(ticks.next())), condition: ValueState(known), change: change)
-      if await append([.valueSet(set)], by: program, .outrun)?.isOutrun != true { return }
+      if await append([.valueSet(set)], by: program, .conflict)?.isConflict != true { return }
     }
     deeds.withLock { $0.append(Deed(events: [], error: .starved, mayBe: .never)) }
   }
 
-  // MARK: What is left
+  // MARK: Checks at the end
 
   private func audit() async throws(StateError) -> [String] {
     let deeds = deeds.withLock { $0 }
@@ -266,13 +266,13 @@ final class Crowd: Sendable {
     if error.kind == .unavailable { return nil }
     let isGone = error.message.contains("not open") || error.message.contains("no unconsumed event")
     switch mayBe {
-    case .outrun where error.isOutrun || isGone: return nil
+    case .conflict where error.isConflict || isGone: return nil
     case .gone where isGone: return nil
     default: return "unexpected: \(error.message)"
     }
   }
 
-  /// What isn't there of events beside the logs of runs.
+  /// The events outside the logs of runs that aren't in the state.
   private func missing(_ events: [StateEvent]) async throws(StateError) -> [String] {
     var missing: [String] = []
     for event in events {
@@ -359,7 +359,7 @@ final class Crowd: Sendable {
         faults.append("\(run) is held by \(holders), not by its own")
       }
       for holder in holders {
-        // What others wrote comes with the next append.
+        // The next append brings the entries that others wrote.
         try await stores[holder].append(
           .runStatusChanged(RunStatusChanged(run: run, at: instant(), status: .running)))
         let log = try LoggedRun(run, folded: nil, entries: database.log(of: run)).record
@@ -378,5 +378,5 @@ final class Crowd: Sendable {
 }
 
 extension StateError {
-  fileprivate static let starved = StateError(.invalid, "it was outrun thirty times")
+  fileprivate static let starved = StateError(.invalid, "it had thirty conflicts")
 }

@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  /// Errors that are planted in the database, each with one of the words of what a story then finds.
+  /// Errors that are planted in the database, each with parts of the faults that a story then finds.
   ///
   /// A log that can't be read stops the programs that ask for it.
   @Test(arguments: [

@@ -29,29 +29,29 @@ import Testing
   private static func tell(_ seed: UInt64, _ clock: ManualClock) async throws(StateError) -> [String] {
     var maker = HistoryMaker(using: SeededGenerator(seed: seed &* 17 &+ 5))
     let database = SimulatedDatabase()
-    let weather = Weather(database, seed: seed)
+    let injection = FaultInjection(database, seed: seed)
     let store = SharedStateStore(
       SimulatedConnection(database), time: clock, holder: 1, newReceipt: Stage.receipts(1))
     let reader = SharedStateStore(SimulatedConnection(database), time: clock)
-    // What the database has to hold.
+    // The expected content of the database.
     let model = MemoryStateStore()
     var logs: [String: [StateEvent]] = [:]
     for step in 0..<36 {
       let batch = maker.next()
-      weather.chance = [0, 25, 60, 100, 25, 25][maker.number(0..<6)]
+      injection.chance = [0, 25, 60, 100, 25, 25][maker.number(0..<6)]
       var failure: StateError?
       do throws(StateError) { try await store.append(batch.events) } catch { failure = error }
-      weather.chance = 0
+      injection.chance = 0
       var isKept = failure == nil
       if failure?.kind == .unavailable, batch.refusal == nil {
-        // What is still to come may come at once, or with what is written next.
+        // A delayed write may arrive at once, or with the next one.
         database.settle()
         if let run = batch.events.lazy.compactMap(\.changedRun).first {
           isKept = Audit.events(ofRun: run, in: database).count > logs[run]?.count ?? 0
         } else {
           isKept = try await maker.answers(of: reader) != maker.answers(of: model)
         }
-      } else if failure.map({ $0.kind == .unavailable || $0.isOutrun == batch.refusal?.isOutrun })
+      } else if failure.map({ $0.kind == .unavailable || $0.isConflict == batch.refusal?.isConflict })
         ?? (batch.refusal == nil) != true
       {
         return ["step \(step): \(failure?.message ?? "accepted"), not \(batch.refusal?.message ?? "accepted")"]
@@ -77,7 +77,7 @@ import Testing
       )
       if wanted != found { return ["the log of \(run) is another"] + found + ["not"] + wanted }
     }
-    // What is held catches up with the next append, at the latest.
+    // A run that is held catches up with the next append, at the latest.
     for run in maker.state.openRuns where store.run(run.id) != nil {
       let change = StateEvent.runStatusChanged(RunStatusChanged(run: run.id, at: maker.now, status: .running))
       try await store.append(change)
@@ -88,14 +88,14 @@ import Testing
   }
 }
 
-/// What has to hold of every log.
+/// The rules that every log must follow.
 enum Audit {
   static func events(ofRun run: String, in database: SimulatedDatabase) -> [String] {
     database.log(of: run).flatMap { entry in (try? [StateEvent](text: entry.events)) ?? [] }
       .map { (try? $0.storedText) ?? "" }
   }
 
-  /// Whether the numbers of a log have no gap, its sums hold, and the rows say what it says.
+  /// Whether the numbers of a log have no gap, its sums hold, and the rows match it.
   static func faults(inLogOf run: String, of database: SimulatedDatabase) -> [String] {
     let entries = database.log(of: run)
     // A finished run may have been deleted with its log.

@@ -75,7 +75,7 @@ import Testing
     _ seed: UInt64, _ flaw: SimulatedDatabase.Flaw?, _ isBehind: Bool, _ clock: ManualClock
   ) async throws(StateError) -> [String] {
     let database = SimulatedDatabase(flaw, time: clock)
-    let weather = Weather(database, seed: seed)
+    let injection = FaultInjection(database, seed: seed)
     var stores: [SharedStateStore] = []
     for program in 0..<3 {
       let store = SharedStateStore(
@@ -92,7 +92,7 @@ import Testing
       try await client.append([.runCreated(created)])
     }
     let chance = isBehind ? [0, 10][Int(seed % 2)] : [20, 45, 70][Int(seed % 3)]
-    weather.chance = chance
+    injection.chance = chance
     let (kept, ticks, workers) = (Kept(), Stage.Counter(), stores)
     let unheld = await withTaskGroup(of: [String].self) { group in
       for store in workers {
@@ -108,11 +108,11 @@ import Testing
       }
       group.addTask {
         if isBehind {
-          await failOver(database, weather, chance, seed, clock)
+          await failOver(database, injection, chance, seed, clock)
         } else {
           try? await clock.sleep(for: .seconds(100))
         }
-        weather.chance = 0
+        injection.chance = 0
         // Two leases and the longest that nothing is looked at.
         try? await clock.sleep(for: .seconds(45))
         let unheld = runs.filter { database.holder(of: $0) == nil && !isTold(database.log(of: $0)) }
@@ -128,9 +128,9 @@ import Testing
     return unheld.map { "nobody holds \($0)" } + runs.flatMap { faults(in: database.log(of: $0), kept.all) }
   }
 
-  /// Has standbys take over that are behind, at once or when all leases are over.
+  /// Fails over to standbys that are behind, at once or after all leases have ended.
   private static func failOver(
-    _ database: SimulatedDatabase, _ weather: Weather, _ chance: Int, _ seed: UInt64, _ clock: ManualClock
+    _ database: SimulatedDatabase, _ injection: FaultInjection, _ chance: Int, _ seed: UInt64, _ clock: ManualClock
   ) async {
     var random = SeededGenerator(seed: seed)
     for _ in 0..<3 {
@@ -138,15 +138,15 @@ import Testing
       database.holdBack()
       try? await clock.sleep(for: .milliseconds(Int.random(in: 0..<3000, using: &random)))
       if Bool.random(using: &random) {
-        weather.chance = 100
+        injection.chance = 100
         try? await clock.sleep(for: .milliseconds(Int.random(in: 1000..<30_000, using: &random)))
-        weather.chance = chance
+        injection.chance = chance
       }
       database.failOver()
     }
   }
 
-  /// Whether a run waits for a person because of what was lost.
+  /// Whether a run waits for a person because events were lost.
   private static func isTold(_ log: [LogEntry]) -> Bool {
     log.contains { $0.events.contains("took over that was behind") }
   }
@@ -177,7 +177,7 @@ import Testing
     var epoch = 0
     for (index, entry) in log.enumerated() {
       if entry.number != index + 1 { faults.append("the log of \(run) has a gap at \(entry.number)") }
-      // Whoever finds that something is lost may hold no claim.
+      // The program that finds a loss may hold no claim.
       if entry.epoch < epoch, !isTold([entry]) {
         faults.append("entry \(entry.number) of \(run) goes back from claim \(epoch) to \(entry.epoch)")
       }

@@ -42,7 +42,7 @@ import Testing
     let reader = SharedStateStore(database)
     for step in 0..<48 {
       let batch = maker.next()
-      let wanted = batch.refusal.map { Outcome(kind: .invalid, isOutrun: $0.isOutrun) }
+      let wanted = batch.refusal.map { Outcome(kind: .invalid, isConflict: $0.isConflict) }
       for (name, store) in [("memory", memory as any StateStore), ("folder", folder), ("shared", shared)] {
         let outcome = await outcome(of: batch, in: store)
         if outcome != wanted {
@@ -83,7 +83,7 @@ import Testing
 
   private struct Outcome: Equatable {
     let kind: StateError.Kind
-    let isOutrun: Bool
+    let isConflict: Bool
   }
 
   private static func outcome(of batch: HistoryMaker.Batch, in store: any StateStore) async -> Outcome? {
@@ -91,7 +91,7 @@ import Testing
       try await store.append(batch.events)
       return nil
     } catch {
-      return Outcome(kind: error.kind, isOutrun: error.isOutrun)
+      return Outcome(kind: error.kind, isConflict: error.isConflict)
     }
   }
 

@@ -6,7 +6,7 @@ import RunTestKit
 import SharedState
 import Testing
 
-/// What a leader asks of a database: the same of the simulated one and of PostgreSQL.
+/// A leader's queries, with the same results on the simulated database and on PostgreSQL.
 @Suite struct LeaderQueryTests {
   enum Kind: String, CaseIterable { case simulated, real }
 
@@ -49,7 +49,7 @@ import Testing
       .runStatusChanged(RunStatusChanged(run: run, at: Self.now(), status: .waiting)),
     ])
     #expect(try await database.freeEvents().map(\.id) == [])
-    // Nobody waits for the first. The run is told of the others, each of which it may be looking at.
+    // No run waits for the first event. The run is told of the others, and may be looking at each of them.
     try await store.append(try Self.received("none", "other"))
     // New for as long as the test takes.
     try await store.append(try Self.received("new", "handed-in", before: .zero - .seconds(600)))
@@ -76,7 +76,7 @@ import Testing
     try await database.abandon([Self.id(1): 1], of: worker)
     #expect(try await database.held(by: worker) == [:])
     #expect(try await database.claim(worker, terms, most: 9, at: Self.now()).map(\.epoch) == [2])
-    // What was sent before comes late.
+    // A request with an old claim arrives late.
     try await database.abandon([Self.id(1): 1, Self.id(2): 2], of: worker)
     #expect(try await database.held(by: worker) == [Self.id(1): 2])
     try await database.tell(Self.id(1))
@@ -98,11 +98,11 @@ import Testing
       Issue.record("the lease isn't seen to be too long")
       return
     }
-    #expect(try await database.reap(lease: lease) == [])
+    #expect(try await database.removeExpired(lease: lease) == [])
     let untils = try await database.workers().map { ($0.until.span(since: Self.now()) ?? .zero) <= lease }
     #expect(untils == [true, true])
-    // Once it is over, it leads no longer, though it was to for an hour.
-    #expect(try await database.reap(lease: .zero - .seconds(1)) == ["dead", "lab-1"])
+    // After its lease has ended it doesn't lead, though it was to lead for an hour.
+    #expect(try await database.removeExpired(lease: .zero - .seconds(1)) == ["dead", "lab-1"])
     let next = try await database.register(WorkerTerms(name: "lab-2"), lease: lease)
     #expect(try await database.lead(next, lease: lease, clock: Self.now(), isWilling: true) == 2)
     await database.close()

@@ -6,11 +6,11 @@ import RunTestKit
 import SharedState
 import Testing
 
-/// Where runs go on that are bound to a machine.
+/// The machines and workers where bound runs continue.
 @Suite struct PlacedRunTests {
   private static let run = "0199a3f2-4c00-7abc-8def-100000000001"
 
-  /// Two workers at homes of their own, of which the second has all that a run needs.
+  /// Two workers, each at its own home; only the second has everything that a run needs.
   private static func play(_ database: () async throws -> any SharedDatabase) async throws {
     func store(_ name: String, _ offers: Set<String>) async throws -> SharedStateStore {
       let store = SharedStateStore(
@@ -29,15 +29,15 @@ import Testing
     try await first.append([
       .runCreated(created), .stepBegan(StepBegan(run: run, at: now, step: "a", now: now, status: .running)),
     ])
-    // What others may carry on, they do.
+    // Either worker can claim a run whose needs both of them offer.
     await first.abandon(run)
     #expect(try await second.take(run) == .here)
     await second.abandon(run)
-    // Neither takes anything up by itself.
-    #expect(try await second.parked(among: [run])[run]?.queue == "default")
+    // Neither worker claims runs unasked.
+    #expect(try await second.unclaimable(among: [run])[run]?.queue == "default")
     #expect(try await first.take(run) == .here)
 
-    // A value that refers to a secret binds it to those that have the secret.
+    // A value that refers to a secret binds the run to workers that have the secret.
     try await first.append([
       .stepEnded(
         StepEnded(
@@ -46,21 +46,21 @@ import Testing
     ])
     #expect(first.run(run)?.needs == ["secret:KEY"])
     await first.abandon(run)
-    #expect(try await first.take(run) == .nobody(lacking: ["secret:KEY"]))
+    #expect(try await first.take(run) == .nobody(missing: ["secret:KEY"]))
     #expect(try await second.take(run) == .here)
     #expect(second.run(run)?.needs == ["secret:KEY"])
 
     // And files to the machine that has them.
     try await second.append([.runPlaced(RunPlaced(run: run, at: now, home: "lab-1:/srv"))])
     await second.abandon(run)
-    #expect(try await second.take(run) == .nobody(lacking: ["home:lab-1:/srv"]))
+    #expect(try await second.take(run) == .nobody(missing: ["home:lab-1:/srv"]))
     var place = try #require(try await second.place(of: run))
     #expect(place == RunPlace(worker: nil, missing: [], home: nil, queue: "default", hasWorker: false))
     let worker = try #require(try await second.workers().first { $0.name == "lab-1" })
     try await second.evict(worker: worker.id)
     place = try #require(try await second.place(of: run))
     #expect(place == RunPlace(worker: nil, missing: [], home: "lab-1:/srv", queue: "default", hasWorker: false))
-    #expect(try await second.parked(among: [run]) == [run: place])
+    #expect(try await second.unclaimable(among: [run]) == [run: place])
     try await first.close()
     try await second.close()
   }
@@ -70,21 +70,21 @@ import Testing
     var created = RunCreated(
       run: Self.run, at: now, recipe: "r", file: "r.yaml", texts: .inline(.object([:])), inputs: .object([:]),
       program: "test")
-    // Any program may carry it on.
-    #expect(RunRecord(created).placed(lacking: "KEY", at: now) == nil)
+    // Any program may resume it.
+    #expect(RunRecord(created).placed(missing: "KEY", at: now) == nil)
     created.needs = ["format:1", "secret:OTHER"]
     var record = RunRecord(created)
-    #expect(record.placed(lacking: nil, at: now) == nil)
-    #expect(record.placed(lacking: "OTHER", at: now) == nil)
+    #expect(record.placed(missing: nil, at: now) == nil)
+    #expect(record.placed(missing: "OTHER", at: now) == nil)
     func placed(_ needs: [String]) -> StateEvent { .runPlaced(RunPlaced(run: Self.run, at: now, needs: needs)) }
-    #expect(record.placed(lacking: "KEY", at: now) == placed(["secret:KEY"]))
+    #expect(record.placed(missing: "KEY", at: now) == placed(["secret:KEY"]))
     // A setting has no name of its own on other machines.
-    #expect(record.placed(lacking: "connections.desk #2", at: now) == placed(["connection:desk"]))
+    #expect(record.placed(missing: "connections.desk #2", at: now) == placed(["connection:desk"]))
     record = try record.folding([placed(["secret:KEY", "connection:desk"])])
-    #expect(record.placed(lacking: "KEY", at: now) == nil)
-    #expect(record.placed(lacking: "connections.desk #1", at: now) == nil)
+    #expect(record.placed(missing: "KEY", at: now) == nil)
+    #expect(record.placed(missing: "connections.desk #1", at: now) == nil)
     record = try record.folding([.cancelRequested(CancelRequested(run: Self.run, at: now))])
-    #expect(record.placed(lacking: "ANOTHER", at: now) == nil)
+    #expect(record.placed(missing: "ANOTHER", at: now) == nil)
   }
 
   @Test(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"))
@@ -116,7 +116,7 @@ import Testing
     _ = try await first.place(of: Self.run)
     let connection = try await PostgresConnection.open(settings)
     #expect(try await connection.run("select fold_number from errand.run").first?.int64(0) == 501)
-    // What it replaces isn't read any more.
+    // The entries that it replaces aren't read any more.
     try await connection.run("update errand.entry set events = '[]' where number < 400")
     await first.abandon(Self.run)
     #expect(try await second.take(Self.run) == .here)

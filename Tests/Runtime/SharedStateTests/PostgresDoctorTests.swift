@@ -6,7 +6,7 @@ import Testing
 
 @testable import SharedState
 
-/// What is found out about servers, and about the state in them.
+/// The doctor's findings about servers, and about the state in them.
 @Suite(.timeLimit(.minutes(20))) struct PostgresDoctorTests {
   private static func server(
     _ name: String = "db1:5432", isStandby: Bool = false, timeline: Int = 1, standbys: Int = 0,
@@ -140,18 +140,18 @@ import Testing
       try await store.append(.runCreated(run))
     }
     try await store.close()
-    let parked =
+    let unclaimable =
       "warning: no program that works now can carry on 3 runs that are due: it takes from another queue, or lacks what the run needs; see: errand why \(ids[0])"
-    #expect(await PostgresDoctorTests.findings(settings) == [parked])
+    #expect(await PostgresDoctorTests.findings(settings) == [unclaimable])
     let connection = try await PostgresConnection.open(settings)
     defer { connection.close() }
     try await connection.run(
       "update errand.entry set events = replace(events, 'plugin:desk', 'plugin:dusk') where run = $1", .uuid(ids[1]))
     let findings = await PostgresDoctorTests.findings(settings)
-    #expect(findings.count == 2 && findings.last == parked)
+    #expect(findings.count == 2 && findings.last == unclaimable)
     #expect(
       findings.first?.hasPrefix("fault: the log of the run \(ids[1]) isn't what was written: ") == true, "\(findings)")
-    // A program that has it takes them up.
+    // A program with the plugin that they need claims the runs.
     let worker = SharedStateStore(
       try await PostgresDatabase.open([settings]), terms: .patient("test", offers: ["plugin:desk"]))
     try await worker.join(takingUp: false)

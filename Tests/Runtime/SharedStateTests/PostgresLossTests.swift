@@ -7,7 +7,7 @@ import SharedState
 import Synchronization
 import Testing
 
-/// What is acknowledged while a real server dies and comes back.
+/// Writes that are acknowledged while a real server dies and comes back.
 @Suite(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed")) struct PostgresLossTests {
   private final class Flag: Sendable {
     let isSet = Atomic(false)
@@ -36,7 +36,7 @@ import Testing
     let acknowledged = try await withThrowingTaskGroup(of: (run: String, count: Int).self) { group in
       for run in runs {
         group.addTask {
-          // Or others would be waited for that can't go on.
+          // Otherwise the test would wait for the other tasks, which can't continue.
           defer { end.isSet.store(true, ordering: .relaxed) }
           var count = 0
           while !end.isSet.load(ordering: .relaxed) {
@@ -158,7 +158,7 @@ import Testing
     var settings = try await PostgresServer.database()
     settings.answerWithin = .seconds(50)
     try await PostgresDatabase.migrate([settings])
-    // The system accepts what nobody takes.
+    // The system accepts a connection that no program accepts.
     let silent = try #require(SilentListener())
     var dead = settings
     dead.port = silent.port
@@ -172,7 +172,7 @@ import Testing
   enum Way: CaseIterable {
     case plain
     case transaction
-    /// The run is held by nobody when the server fails.
+    /// The run isn't held when the server fails.
     case letGo
   }
 
@@ -199,7 +199,7 @@ import Testing
     ])
     try await begin("a")
     let connection = try await PostgresConnection.open(primary.settings())
-    // The standby has what was written until now, and nothing after.
+    // The standby has every write until now, and none after.
     var isBehind = true
     while isBehind {
       isBehind = try await connection.run(
@@ -218,12 +218,12 @@ import Testing
       var isCut = false
       for await news in store.news {
         if case .cut(run, _) = news { isCut = true }
-        // What the server that took over has held here is given up by then.
+        // By then this program has given up the runs that the new server lists as its own.
         if case .tookOver = news { break }
       }
       #expect(isCut)
     } else {
-      await #expect(throws: StateError(.deposed, "another program has taken the run \(run) over")) {
+      await #expect(throws: StateError(.fenced, "another program has taken the run \(run) over")) {
         try await begin("d")
       }
     }
@@ -241,7 +241,7 @@ import Testing
   }
 }
 
-/// A port at which the system takes connections, and nobody answers.
+/// A port where the system accepts connections and no program answers.
 private final class SilentListener {
   private let descriptor: Int32
   let port: Int

@@ -5,7 +5,7 @@ import RunState
 import SharedState
 import Testing
 
-/// What a database forgets.
+/// The rows that a database deletes over time.
 @Suite(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed")) struct PostgresTidyTests {
   private static func id(_ number: Int) -> String { "0199a3f2-4c00-7abc-8def-\(String(number + 100_000_000_000))" }
 
@@ -143,7 +143,7 @@ import Testing
     await store.tidy(.everything)
     #expect(try await left() == Set(all).subtracting([free.sha256]))
     try await age()
-    // What a deleted run had goes with it, unless another has it, too.
+    // The blobs of a deleted run are removed with it, unless another run has them, too.
     #expect(try await store.deleteRun(Self.id(4)))
     #expect(try await store.deleteRun(Self.id(5)))
     #expect(try await left() == Set(all).subtracting([free, deleted].map(\.sha256)))

@@ -8,7 +8,8 @@ import Testing
 
 /// Programs that all believe to lead, and decide on the slots of the same schedule.
 @Suite struct ScheduleFenceTests {
-  /// One program, which decides on a schedule as a scheduler does: by what it knew when it began, and what it decided.
+  /// A program that decides on a schedule like a scheduler: from the schedule as it first read it and its own decisions
+  /// since.
   private struct Decider: Sendable {
     let store: SharedStateStore
     let database: any SharedDatabase
@@ -23,14 +24,14 @@ import Testing
       // A lease that is soon over, so that all come to lead.
       if isLeading { _ = try? await database.lead(worker, lease: lease, clock: clock.now(), isWilling: true) }
       guard var term = await store.term(), let known = await store.schedule("tick") else { return false }
-      // As one that doesn't know that it was deposed.
+      // As one that doesn't know that it was fenced.
       term.isLeading = isLeading
       var next = ScheduleFenceTests.number(known.processedUntil) + 1
       while next <= last {
         do throws(StateError) {
           term = try await store.append(ScheduleFenceTests.started(next, by: newRun(), at: clock.now()), in: term)
         } catch {
-          if error.isOutrun || error.kind == .unavailable { return true }
+          if error.isConflict || error.kind == .unavailable { return true }
           throw error
         }
         next += 1
@@ -62,7 +63,7 @@ import Testing
       ScheduleSet(at: now, schedule: "tick", recipe: "tick", file: "tick.yaml", spec: "s", processedUntil: begin))
   }
 
-  /// What is wrong with the ledger: each slot has to be there once, with its one run.
+  /// The faults of the ledger: each slot must be in it once, with its one run.
   private static func faults(_ slots: [SlotRecord], _ runs: [RunRecord], wanting count: Int) -> [String] {
     var faults: [String] = []
     let rows = Dictionary(grouping: slots.filter { $0.outcome == .started }) { number($0.slot) }
@@ -80,7 +81,7 @@ import Testing
   private static func play(_ seed: UInt64, _ flaw: SimulatedDatabase.Flaw? = nil) async -> [String] {
     await Stage.play(seed) { clock in
       let database = SimulatedDatabase(flaw, time: clock)
-      let weather = Weather(database, seed: seed)
+      let injection = FaultInjection(database, seed: seed)
       let count = 12
       var random = SeededGenerator(seed: seed)
       let ids = (0..<400).map { _ in UUID7(at: begin, using: &random).description }
@@ -98,7 +99,7 @@ import Testing
       }
       do {
         try await programs[0].store.append(set(at: clock.now()))
-        weather.chance = [0, 15][Int(seed % 2)]
+        injection.chance = [0, 15][Int(seed % 2)]
         let faultsOfPrograms = await withTaskGroup(of: String?.self) { group in
           for (place, program) in programs.enumerated() {
             group.addTask {
@@ -116,9 +117,9 @@ import Testing
           return await group.reduce(into: [String]()) { if let fault = $1 { $0.append(fault) } }
         }
         if !faultsOfPrograms.isEmpty { return faultsOfPrograms }
-        weather.chance = 0
+        injection.chance = 0
         database.settle()
-        // Whoever was last may have given up after a lost answer.
+        // The last program may have given up after a lost answer.
         while try await programs[0].decide(until: count) {}
         let slots = try await programs[0].store.slots(SlotQuery(limit: .max))
         return faults(slots, await programs[0].store.openRuns(OpenRunQuery()), wanting: count)
@@ -162,17 +163,17 @@ import Testing
     // Its own decision makes the next version, which it knows.
     term = try await leader.append(Self.started(1, by: first, at: clock.now()), in: term)
     #expect(await leader.term() == term)
-    // What changes no schedule makes none, and neither does the end of a run.
+    // An event that changes no schedule doesn't make a version, and neither does the end of a run.
     try await other.append(.eventReceived(EventRecord(id: "e", name: "n", receivedAt: clock.now())))
     term = try await leader.append(Self.started(2, by: second, at: clock.now()), in: term)
     try await leader.append(.runEnded(RunEnded(run: first, at: clock.now(), status: .succeeded)))
     #expect(await leader.term() == term)
-    // But one by which a schedule is paused.
+    // The end of a run that pauses its schedule does make one.
     try await leader.append(.runEnded(RunEnded(run: second, at: clock.now(), status: .failed)))
-    var outrun = StateError(.invalid, "another program changed the schedules, or decides on them now")
-    outrun.isOutrun = true
+    var conflict = StateError(.invalid, "another program changed the schedules, or decides on them now")
+    conflict.isConflict = true
     let third = "0199a3f2-4c00-7abc-8def-000000000003"
-    await #expect(throws: outrun) {
+    await #expect(throws: conflict) {
       _ = try await leader.append(Self.started(3, by: third, at: clock.now()), in: term)
     }
     let next = try #require(await leader.term())
@@ -182,8 +183,8 @@ import Testing
     #expect(!theirs.isLeading && theirs.version == next.version)
     let resumed = [StateEvent.schedulePaused(SchedulePaused(schedule: "tick", pause: nil))]
     _ = try await other.append(resumed, in: theirs)
-    await #expect(throws: outrun) { _ = try await other.append(resumed, in: theirs) }
-    await #expect(throws: outrun) {
+    await #expect(throws: conflict) { _ = try await other.append(resumed, in: theirs) }
+    await #expect(throws: conflict) {
       _ = try await leader.append(Self.started(3, by: third, at: clock.now()), in: next)
     }
     #expect(await leader.schedule("tick")?.pause == nil)

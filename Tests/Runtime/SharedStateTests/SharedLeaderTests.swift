@@ -39,7 +39,7 @@ import Testing
     let first = try await Program(database, ManualClock(), "lab-1")
     #expect(await first.news() == true)
     let second = try await Program(database, ManualClock(), "lab-2")
-    // The first one's clock stands still, as that of a frozen machine.
+    // The first one's clock doesn't move, like the clock of a frozen machine.
     for _ in 0..<4 {
       databaseClock.advance(by: .seconds(3))
       await second.pass(.seconds(3))

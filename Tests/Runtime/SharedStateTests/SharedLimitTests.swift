@@ -12,7 +12,7 @@ import Testing
 
 /// The limits of a connection over programs that share a state.
 @Suite struct SharedLimitTests {
-  /// What a service sees.
+  /// The requests that a service receives.
   private final class Seen: Sendable {
     private let content = Mutex((sent: [TimeSpan](), running: 0, most: 0))
 
@@ -35,7 +35,7 @@ import Testing
     let limits = ConnectionLimits(maxParallel: 2, requests: 5, per: .seconds(10))
     let faults = await Stage.play(UInt64(seed)) { clock in
       let database = SimulatedDatabase(time: clock)
-      let weather = Weather(database, seed: UInt64(seed))
+      let injection = FaultInjection(database, seed: UInt64(seed))
       var stores: [SharedStateStore] = []
       let seen = Seen()
       for program in 0..<3 {
@@ -45,7 +45,7 @@ import Testing
         do { try await store.join(takingUp: false) } catch { return ["it can't join: \(error)"] }
         stores.append(store)
       }
-      weather.chance = 10
+      injection.chance = 10
       await withTaskGroup { group in
         for store in stores {
           let limiter = await ServicePool(time: clock).limiters(["shop": limits], keptIn: store)["shop"]
@@ -76,7 +76,7 @@ import Testing
         faults.append("six were sent from \(first) to \(sixth)")
       }
       if seen.most > 2 { faults.append("\(seen.most) calls were under way at once") }
-      weather.chance = 0
+      injection.chance = 0
       for store in stores { try? await store.close() }
       return faults
     }
@@ -105,7 +105,7 @@ import Testing
     let worker = try #require(try await first.workers().first { $0.name == "second" })
     try await first.evict(worker: worker.id)
     #expect(try await first.queue("c", on: "shop") == 0)
-    // Whoever has no lease gets no turn.
+    // A program without a lease gets no turn.
     await #expect(throws: StateError.self) { try await second.queue("e", on: "shop") }
     try await first.close()
     try await second.close()

@@ -7,7 +7,7 @@ import SharedState
 import Synchronization
 import Testing
 
-/// Programs that share a state, and take up each other's runs.
+/// Programs that share a state, and claim each other's runs.
 @Suite struct SharedWorkerTests {
   /// A program on the simulated database, with a clock of its own that a test moves.
   private final class Program: Sendable {
@@ -20,7 +20,7 @@ import Testing
       store = SharedStateStore(SimulatedConnection(database), time: clock)
     }
 
-    /// One that takes up what is due.
+    /// A program that claims due runs.
     init(_ database: SimulatedDatabase, _ clock: ManualClock, _ name: String, offers: Set<String> = []) async throws {
       self.clock = clock
       store = SharedStateStore(
@@ -60,7 +60,7 @@ import Testing
   {
     let (database, clock) = (SimulatedDatabase(time: ManualClock()), ManualClock())
     let databaseClock = try #require(database.time as? ManualClock)
-    // The first one's clock stands still, as that of a frozen machine.
+    // The first one's clock doesn't move, like the clock of a frozen machine.
     let frozen = try await Program(database, ManualClock(), "lab-1")
     let run = Self.id(1)
     try await frozen.store.append([Self.created(run, at: clock.now()), Self.running(run, at: clock.now())])
@@ -69,7 +69,7 @@ import Testing
     databaseClock.advance(by: .seconds(13))
     await clock.waitForSleepers(2)
     clock.advance(by: .seconds(3))
-    // The other renews its lease; that of the first lasts for another two seconds.
+    // The other renews its lease; the first one's lease lasts for another two seconds.
     #expect(database.holder(of: run) == 1)
     databaseClock.advance(by: .seconds(3))
     await clock.waitForSleepers(2)
@@ -78,7 +78,7 @@ import Testing
     #expect(other.store.run(run)?.claims.map(\.worker) == ["lab-2"])
     #expect(other.store.run(run)?.status == .running)
     // It wakes, and believes that the run is still its own.
-    await #expect(throws: StateError(.deposed, "another program has taken the run \(run) over")) {
+    await #expect(throws: StateError(.fenced, "another program has taken the run \(run) over")) {
       try await frozen.store.append([Self.running(run, at: clock.now())])
     }
     #expect(frozen.store.run(run) == nil)
@@ -94,7 +94,7 @@ import Testing
     let database = SimulatedDatabase(time: clock)
     let client = Program(database, clock)
     let run = Self.id(1)
-    // Nobody holds what a program creates that is no worker.
+    // A run that is created by a program other than a worker isn't held.
     try await client.store.append([Self.created(run, at: clock.now(), needs: ["secret:KEY"])])
     #expect(client.store.run(run) == nil)
     #expect(await client.store.openRun(run)?.status == .queued)
@@ -146,7 +146,7 @@ import Testing
     let value = ValueSet(at: clock.now(), name: "v", value: .inline(.int(1)), condition: ValueState(nil))
     // Alone, and in a transaction.
     for events in [[.stepBegan(step)], [.stepBegan(step), .valueSet(value)]] as [[StateEvent]] {
-      await #expect(throws: StateError(.deposed, "another program has taken the run \(run) over")) {
+      await #expect(throws: StateError(.fenced, "another program has taken the run \(run) over")) {
         try await holder.store.append(events, of: run, inClaim: first)
       }
     }
@@ -186,7 +186,7 @@ import Testing
     ])
     let told = await Self.first(of: holder.store) { if case .told(let id) = $0 { id } else { nil } }
     #expect(told == run)
-    // Its next entry comes after what the other wrote.
+    // Its next entry comes after the other's.
     try await holder.store.append([Self.running(run, at: clock.now())])
     #expect(holder.store.run(run)?.pendingCancel?.reason == "too late")
     #expect(database.log(of: run).map(\.epoch) == [1, 0, 1])
@@ -238,7 +238,7 @@ import Testing
     clock.advance(by: .seconds(3))
     var told: [String] = []
     for await news in program.store.news {
-      if case .vanished(let run, of: "averages") = news { told.append(run) }
+      if case .missing(let run, of: "averages") = news { told.append(run) }
       if case .tookOver = news { break }
     }
     #expect(told == [lost])
@@ -356,7 +356,7 @@ import Testing
     }
     // Each holds at most 64, so that all four have some.
     #expect(Set(holders.values).count == 4)
-    // Its lease is over at once, as if it had died some time ago; it takes nothing up any more.
+    // Its lease ends at once, as if it had died some time ago; it claims nothing any more.
     for (name, worker) in workers where name == "a" { await worker.drain() }
     let connection = try await PostgresConnection.open(settings)
     try await connection.run("update errand.worker set lease_until = now() - interval '1 second' where name = 'a'")

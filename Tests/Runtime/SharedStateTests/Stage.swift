@@ -6,7 +6,7 @@ import Synchronization
 
 @testable import Simulator
 
-/// One thread on which programs and a database play a story in an order that a seed decides.
+/// One thread where programs and a database play a story in an order that a seed decides.
 enum Stage {
   /// Plays a story; time passes when nothing else can happen.
   ///
@@ -50,7 +50,7 @@ enum Stage {
 }
 
 extension WorkerTerms {
-  /// Those of a test on the system's clock that isn't about leases: none ends while the machine has much else to do.
+  /// Terms for tests on the system's clock that aren't about leases: no lease ends while the machine is busy.
   static func patient(
     _ name: String, offers: Set<String> = [], queues: Set<String> = ["default"], home: String = "", capacity: Int = 64
   ) -> WorkerTerms {

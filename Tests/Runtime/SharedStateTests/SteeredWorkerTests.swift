@@ -5,7 +5,7 @@ import RunTestKit
 import SharedState
 import Testing
 
-/// What people ask of workers, on the simulated database and on PostgreSQL.
+/// Requests to workers, on the simulated database and on PostgreSQL.
 @Suite(.timeLimit(.minutes(20))) struct SteeredWorkerTests {
   /// A database with two connections.
   struct Pair: Sendable, CustomTestStringConvertible {
@@ -125,7 +125,7 @@ import Testing
     #expect(try await database.lead(worker, lease: lease, clock: SystemTime().now(), isWilling: true) == nil)
     #expect(try await database.claim(worker, terms, most: 5, at: now) == [])
     let status = StateEvent.runStatusChanged(RunStatusChanged(run: run, at: now, status: .running))
-    await #expect(throws: StateError(.deposed, "another program has taken the run \(run) over")) {
+    await #expect(throws: StateError(.fenced, "another program has taken the run \(run) over")) {
       try await writer.append([status])
     }
     try await writer.close()
@@ -192,7 +192,7 @@ import Testing
         .unavailable,
         "the worker 'lab' is draining and takes up no run; ask another, or first: errand workers drain lab --undo")
     ) { try await store.take(run) }
-    // What it creates is left to others, too.
+    // A run that it creates is left to others, too.
     try await store.append([Self.created(Self.id(2), at: clock.now())])
     #expect(store.run(Self.id(2)) == nil)
     try await client.evict(worker: first.id)

@@ -2,7 +2,7 @@ import ActionKit
 import ActionTestKit
 import Testing
 
-/// A plugin in which all is wrong that no compiler sees.
+/// A plugin with every fault that a compiler doesn't find.
 private enum FaultyPlugin: Plugin {
   static let name = "Faulty-plugin"
   static let summary = "does nothing well"

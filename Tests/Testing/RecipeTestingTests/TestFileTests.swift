@@ -2,7 +2,7 @@ import Basics
 import RecipeTesting
 import Testing
 
-/// What is said about test files, and what is written into them.
+/// The diagnostics of test files, and the texts written into them.
 @Suite struct TestFileTests {
   private static let recipe = """
     inputs: { n: int, by: { type: int, default: 2 } }

@@ -1,7 +1,7 @@
 import RecipeTesting
 import Testing
 
-/// What happens to a recipe on a clock that only its test moves.
+/// Running a recipe on a clock that only its test moves.
 @Suite struct VirtualTimeTests {
   @Test(arguments: [
     (

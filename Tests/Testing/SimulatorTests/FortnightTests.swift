@@ -7,8 +7,8 @@ import Testing
 
 @testable import Simulator
 
-/// Two weeks of ten recipes in Sydney, with the night in them in which the clocks go forward, a power cut, and two days
-/// in which the machine is off.
+/// Two weeks of ten recipes in Sydney, with the night when the clocks go forward, a power cut, and two days with the
+/// machine off.
 @Suite struct FortnightTests {
   static let recipes: [String: String] = [
     "averages": """
@@ -91,8 +91,8 @@ import Testing
     let outcome = try #require(
       await SimulatedThread.run(seed: 1) { thread in
         let start = FortnightTests.processorTime
-        let world = World(seed: 1, on: thread, at: begin)
-        var outcome = FortnightTests.pass(world, to: end)
+        let services = SimulatedServices(seed: 1, on: thread, at: begin)
+        var outcome = FortnightTests.pass(services, to: end)
         outcome.seconds = FortnightTests.processorTime - start
         return outcome
       })
@@ -118,47 +118,47 @@ import Testing
   }
 
   /// Lives through the fortnight.
-  static func pass(_ world: World, to end: Timestamp) -> Outcome {
+  static func pass(_ services: SimulatedServices, to end: Timestamp) -> Outcome {
     var outcome = Outcome()
-    world.folder.put(send, at: "lib/send.yaml")
+    services.folder.put(send, at: "lib/send.yaml")
     for (name, text) in recipes.sorted(by: { $0.key < $1.key }) {
-      world.serve(name, "recipe: \(name)\nzone: Australia/Sydney\n\(text)\n")
+      services.serve(name, "recipe: \(name)\nzone: Australia/Sydney\n\(text)\n")
     }
-    world.start()
-    world.pass(to: "2026-09-30T13:00:00+10:00")
-    if let program = world.program {
+    services.start()
+    services.pass(to: "2026-09-30T13:00:00+10:00")
+    if let program = services.program {
       for run in program.store.state.openRuns {
         for step in run.askingSteps {
-          let decision = DecisionRecord(isApproved: true, by: "ana", at: world.time)
-          _ = world.perform("decide") {
+          let decision = DecisionRecord(isApproved: true, by: "ana", at: services.time)
+          _ = services.perform("decide") {
             _ = try? await program.host.decisions.decide(run.id, step: step.path, decision)
           }
         }
       }
     }
-    world.pass(to: "2026-10-03T16:00:00+10:00")
-    world.signal("bell")
-    world.pass(to: "2026-10-03T19:00:00+10:00")
-    world.signal("calm")
+    services.pass(to: "2026-10-03T16:00:00+10:00")
+    services.signal("bell")
+    services.pass(to: "2026-10-03T19:00:00+10:00")
+    services.signal("calm")
     // The power fails in the night of the change, and is back at once.
-    world.pass(to: "2026-10-04T04:00:00+11:00")
-    world.die(losing: .everything)
-    world.start()
-    world.pass(to: "2026-10-06T06:00:00+11:00")
-    world.stop()
-    world.now = Timestamp("2026-10-08T12:00:00+11:00") ?? world.now
-    world.start()
-    world.pass(to: FortnightTests.end)
-    outcome.isComplete = recipes.keys.allSatisfy { world.audit.nextSlot(of: $0).map { $0 > end } ?? true }
-    outcome.open = world.program?.store.state.openRuns.map { "\($0.recipe) \($0.status)" }.sorted() ?? []
-    world.stop()
-    for run in world.audit.ended.values { outcome.runs["\(run.recipe) \(run.status)", default: 0] += 1 }
-    for slot in world.audit.recorded where slot.outcome != .buffered {
+    services.pass(to: "2026-10-04T04:00:00+11:00")
+    services.die(losing: .everything)
+    services.start()
+    services.pass(to: "2026-10-06T06:00:00+11:00")
+    services.stop()
+    services.now = Timestamp("2026-10-08T12:00:00+11:00") ?? services.now
+    services.start()
+    services.pass(to: FortnightTests.end)
+    outcome.isComplete = recipes.keys.allSatisfy { services.audit.nextSlot(of: $0).map { $0 > end } ?? true }
+    outcome.open = services.program?.store.state.openRuns.map { "\($0.recipe) \($0.status)" }.sorted() ?? []
+    services.stop()
+    for run in services.audit.ended.values { outcome.runs["\(run.recipe) \(run.status)", default: 0] += 1 }
+    for slot in services.audit.recorded where slot.outcome != .buffered {
       outcome.slots["\(slot.schedule) \(slot.outcome.rawValue)", default: 0] += slot.count
     }
-    outcome.gap = world.audit.recorded.filter { $0.schedule == "night" && $0.outcome == .started }.map(\.slot)
+    outcome.gap = services.audit.recorded.filter { $0.schedule == "night" && $0.outcome == .started }.map(\.slot)
       .map(\.description).filter { ("2026-10-02"..."2026-10-05").contains($0) }
-    outcome.fault = world.audit.fault
+    outcome.fault = services.audit.fault
     return outcome
   }
 
@@ -170,7 +170,7 @@ import Testing
   }
 }
 
-extension World {
+extension SimulatedServices {
   /// Lets time pass, with everything that becomes due on the way.
   fileprivate func pass(to instant: String) {
     settle()

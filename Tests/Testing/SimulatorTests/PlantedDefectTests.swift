@@ -7,19 +7,19 @@ import Testing
 
 @testable import Simulator
 
-/// The simulator finds what it is there to find: each of these is put between parts that are right.
+/// The simulator finds planted defects: each one is put between correct parts.
 @Suite struct PlantedDefectTests {
   struct Defect: CustomTestStringConvertible, Sendable {
     var testDescription: String
-    /// What the first seed that finds it says, in one of several ways, without ids and instants.
+    /// The fault that the first failing seed reports, in one of several wordings, without ids and instants.
     var finds: [String]
-    var seams: Seams
+    var components: Components
 
-    init(_ what: String, finds: String..., plant: (inout Seams) -> Void) {
+    init(_ what: String, finds: String..., plant: (inout Components) -> Void) {
       testDescription = what
       self.finds = finds
-      seams = Seams()
-      plant(&seams)
+      components = Components()
+      plant(&components)
     }
   }
 
@@ -93,7 +93,7 @@ import Testing
         return error
       }
     },
-    // The store takes out those that it knows, so that what is on disk differs from what is in memory.
+    // The store masks the secrets that it knows, so the content on disk differs from the content in memory.
     Defect("secrets that are not taken out", finds: "a secret stands in", "is not the fold of the journal") {
       $0.redactor = Redactor([])
     },
@@ -101,7 +101,7 @@ import Testing
 
   @Test(arguments: defects) func `a defect is found within thirty seeds`(defect: Defect) async throws {
     for seed in 0..<30 as Range<UInt64> {
-      let report = try #require(await Simulation(seed: seed, seams: defect.seams).run())
+      let report = try #require(await Simulation(seed: seed, components: defect.components).run())
       guard let fault = report.fault else { continue }
       #expect(defect.finds.contains { fault.contains($0) }, "seed \(seed): \(fault)")
       return
@@ -110,16 +110,16 @@ import Testing
   }
 }
 
-// MARK: - What does wrong
+// MARK: - The defects
 
-/// A store that keeps other than it was told, or shows other than is there.
+/// A store that keeps other events than it was given, or shows records that differ from the stored ones.
 private final class WrongStore: WrappingStore {
   let store: any LocalStateStore
   /// The batches that are kept in place of one.
   private let change: @Sendable ([StateEvent]) -> [[StateEvent]]
   /// Whether it is said of a batch that it is kept before it is.
   private let early: @Sendable ([StateEvent]) -> Bool
-  /// What is shown of a step as if it had come last.
+  /// The event to show of a step as if it had come last.
   private let view: @Sendable (RunRecord, StepRecord) -> StateEvent?
 
   init(
@@ -199,7 +199,7 @@ extension StateEvent {
     return .stepBegan(began)
   }
 
-  /// The same start with another run, of what starts one.
+  /// The same start with another run; nil if the event starts no run.
   fileprivate var asAnotherStart: StateEvent? {
     switch self {
     case .slotDecided(var slot) where slot.outcome == .started && slot.cause.kind == .slot:
@@ -214,13 +214,13 @@ extension StateEvent {
 }
 
 extension RunRecord {
-  /// What shows an action that has succeeded as if it had just begun.
+  /// An event that shows a succeeded action as if it had just begun.
   fileprivate func beganAnew(_ step: StepRecord) -> StateEvent? {
     guard step.status == .succeeded, let key = key(of: step) else { return nil }
     return .stepBegan(StepBegan(run: id, at: step.startedAt, step: step.path, now: step.now, key: key))
   }
 
-  /// What shows an attempt that is in flight as if it had been refused.
+  /// An event that shows an attempt in flight as if it had been refused.
   fileprivate func refused(_ step: StepRecord) -> StateEvent? {
     guard step.isInFlight, let last = step.lastAttempt else { return nil }
     return .attemptEnded(

@@ -6,42 +6,42 @@ import Testing
 
 @testable import Simulator
 
-/// What people say of uncertain steps at the same time.
+/// Resolving uncertain steps at the same time.
 @Suite struct ResolutionTests {
   @Test(arguments: 0..<10 as Range<UInt64>)
   func `of two who resolve a step one is told that it is resolved`(seed: UInt64) async throws {
     let story = await SimulatedThread.run(seed: seed) { thread -> [String] in
-      let world = World(seed: seed, on: thread, at: Timestamp(seconds: 1_795_167_000) ?? .earliest)
-      world.service.mood = .losing
-      world.start()
-      guard let program = world.program else { return ["no program"] }
+      let services = SimulatedServices(seed: seed, on: thread, at: Timestamp(seconds: 1_795_167_000) ?? .earliest)
+      services.service.mood = .losing
+      services.start()
+      guard let program = services.program else { return ["no program"] }
       let text = "recipe: r\nsteps: [{ id: a, uses: sim.post }, { id: b, uses: sim.put }]\n"
       let told = Outbox<[String]>()
-      _ = world.perform("begin") {
+      _ = services.perform("begin") {
         try? await program.host.create(
           RunCreated(
             run: "r1", at: program.time.now(), recipe: "r", file: "r.yaml",
             texts: .inline(.object(["r.yaml": .string(text)])), inputs: .object([:]), program: "test"))
         try? await program.host.carryOn("r1")
       }
-      world.settle()
-      world.service.mood = .healthy
-      world.audit.ask("r1")
+      services.settle()
+      services.service.mood = .healthy
+      services.audit.ask("r1")
       // Walked once more while they say it.
       Task { try? await program.host.carryOn("r1") }
-      _ = world.perform("resolve") {
+      _ = services.perform("resolve") {
         async let done = resolve(
           program.host, .done(.object(["value": .int(1), "calls": .int(1), "text": .string("")])))
         async let failed = resolve(program.host, .fail("no"))
         told.put(await [done, failed].sorted())
       }
-      world.settle()
-      world.audit.ask("r1")
-      _ = world.perform("carry on") { try? await program.host.carryOn("r1") }
-      world.settle()
-      let end = world.audit.ended["r1"].map { "\($0.status) \($0.steps.count)" }
-      world.stop()
-      return (told.value ?? []) + [end ?? "no end", world.audit.fault ?? "no fault"]
+      services.settle()
+      services.audit.ask("r1")
+      _ = services.perform("carry on") { try? await program.host.carryOn("r1") }
+      services.settle()
+      let end = services.audit.ended["r1"].map { "\($0.status) \($0.steps.count)" }
+      services.stop()
+      return (told.value ?? []) + [end ?? "no end", services.audit.fault ?? "no fault"]
     }
     let isDone = ["resolved", "the run r1 is not uncertain, so there is nothing to resolve", "succeeded 2", "no fault"]
     let isFailed = ["resolved", "the run r1 is not uncertain, so there is nothing to resolve", "failed 1", "no fault"]
@@ -54,32 +54,32 @@ extension ResolutionTests {
     async throws
   {
     let story = await SimulatedThread.run(seed: 1) { thread -> [String] in
-      let world = World(seed: 1, on: thread, at: Timestamp(seconds: 1_795_167_000) ?? .earliest)
-      world.serve("r", "recipe: r\nconcurrencyGroup: { name: g, limit: 1 }\nsteps: [{ id: a, uses: sim.post }]\n")
-      world.start()
+      let services = SimulatedServices(seed: 1, on: thread, at: Timestamp(seconds: 1_795_167_000) ?? .earliest)
+      services.serve("r", "recipe: r\nconcurrencyGroup: { name: g, limit: 1 }\nsteps: [{ id: a, uses: sim.post }]\n")
+      services.start()
       // The clock was set back between the two, so that ids are not in the order of the runs.
-      guard let program = world.program, let second = world.newRun(of: "r", id: "r2"),
-        let first = world.newRun(of: "r", id: "r1")
+      guard let program = services.program, let second = services.newRun(of: "r", id: "r2"),
+        let first = services.newRun(of: "r", id: "r1")
       else { return ["no program"] }
-      world.service.mood = .losing
+      services.service.mood = .losing
       for run in [second, first] {
-        _ = world.perform("begin") {
+        _ = services.perform("begin") {
           try? await program.host.create(run)
           try? await program.host.carryOn(run.run)
         }
-        world.settle()
-        world.service.mood = .healthy
+        services.settle()
+        services.service.mood = .healthy
       }
       let before = [second, first].map { program.store.run($0.run)?.status.rawValue ?? "ended" }
-      world.audit.ask("r2")
-      _ = world.perform("resolve") {
+      services.audit.ask("r2")
+      _ = services.perform("resolve") {
         _ = await resolve(program.host, .fail(nil), of: "r2")
         try? await program.host.resume("r2")
       }
-      world.settle()
-      let after = [second, first].map { world.audit.ended[$0.run]?.status.rawValue ?? "open" }
-      world.stop()
-      return before + after + [world.audit.fault ?? "no fault"]
+      services.settle()
+      let after = [second, first].map { services.audit.ended[$0.run]?.status.rawValue ?? "open" }
+      services.stop()
+      return before + after + [services.audit.fault ?? "no fault"]
     }
     #expect(story == ["uncertain", "queued", "failed", "succeeded", "no fault"])
   }

@@ -6,10 +6,10 @@ import Testing
 
 /// The promise holds for the life of any seed.
 @Suite struct SimulationTests {
-  /// The one seed that is asked for, or those of the suite.
+  /// The one seed that was asked for, or the seeds of the suite.
   static let seeds: [UInt64] = asked.map { [$0] } ?? Array(0..<300) + lessons
-  /// Longer lives that have shown something: a step that was resolved in the moment in which a walk came to its end, and
-  /// a schedule that was removed and came back while its removal was being written.
+  /// Seeds of longer runs that found faults: a step that was resolved in the moment when a walk came to its end, and a
+  /// schedule that was removed and came back while its removal was being written.
   static let lessons: [UInt64] = [197_574_474, 1_092_026_144]
   static let asked = getenv("ERRAND_SEED").flatMap { UInt64(String(cString: $0)) }
 

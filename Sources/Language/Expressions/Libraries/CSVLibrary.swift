@@ -2,13 +2,13 @@ import Basics
 
 // Our own library `csv`, over the reader and writer in `Basics/CSV.swift`.
 //
-// The first line names the columns; a line with another number of fields is an error with its number. Written are the
-// columns of all rows in the order in which they first appear, and line breaks of one character.
+// The first line names the columns; a line with another number of fields is an error that says its line number. The
+// writer outputs the columns of all rows in the order of their first appearance, with LF line endings.
 
 let csvFunctions: [FunctionDeclaration] = [
   FunctionDeclaration(
     "csv.parse", parameters: [.string], result: rows,
-    summary: "The rows of a text in CSV as maps by the names in its first line; all values are texts.",
+    summary: "The rows of a CSV text as maps, whose keys are the names in its first line; all values are texts.",
     example: "csv.parse('name,mark\\nAda,93')[0].mark == '93'"
   ) { arguments, context throws(EvaluationError) in
     try parse(arguments.string(0), separator: ASCII.comma, &context)
@@ -23,7 +23,7 @@ let csvFunctions: [FunctionDeclaration] = [
   },
   FunctionDeclaration(
     "csv.format", parameters: [.list(.map(.string, .dyn))], result: .string,
-    summary: "Rows as text in CSV, with a first line of all their keys.",
+    summary: "Rows as a CSV text, whose first line has all their keys.",
     example: "csv.format([{'name': 'Ada, Countess', 'mark': 93}]) == 'name,mark\\n\"Ada, Countess\",93\\n'",
     typeCheck: cellCheck
   ) { arguments, context throws(EvaluationError) in
@@ -39,7 +39,7 @@ let csvFunctions: [FunctionDeclaration] = [
   },
 ]
 
-/// What is wrong with the values of the rows.
+/// Checks that the values in the rows can be written to CSV.
 private let cellCheck: FunctionDeclaration.TypeCheck = { types in
   func fault(_ type: ValueType, _ name: String?) -> LiteralFault? {
     guard let found = type.csvMisfit else { return nil }
@@ -120,7 +120,7 @@ private func format(
   return .string(String(decoding: writer.bytes, as: UTF8.self))
 }
 
-/// A value in a field.
+/// The text of a value in a CSV field.
 private func field(_ value: Value, _ what: String) throws(EvaluationError) -> String {
   guard let text = value.csvField else {
     throw EvaluationError("\(what) is \(value.kindName), which no field of a CSV can hold; write json.format(x) for it")

@@ -1,11 +1,11 @@
 import Basics
 
-/// The sum of numbers as people write them: 45 and 40.05 make 85.05, a third of which is 28.35.
+/// The exact sum of decimal numbers: 45 and 40.05 make 85.05, and a third of that is 28.35.
 ///
-/// Marks are decimals, and a double is only the nearest binary fraction: added and divided as doubles, the same marks
-/// have a mean of 28.349999999999998, which rounds the other way. So each number is taken for its shortest decimal form
-/// and counted in a common power of ten, exactly. Where that does not fit (exponents, too many digits), the doubles are
-/// added as they are, with the error carried along (Neumaier).
+/// Marks are decimals, but a double is only the nearest binary fraction: added and divided as doubles, the same marks
+/// have a mean of 28.349999999999998, which rounds the other way. So each number is converted to its shortest decimal
+/// form and added exactly, with a common power of ten. If that isn't possible (exponents, too many digits), the doubles
+/// are added with compensated summation (Neumaier).
 struct DecimalSum {
   private var total: Int128 = 0
   private var unit: Int128 = 1
@@ -34,7 +34,7 @@ struct DecimalSum {
     return overflow ? Double(total) / Double(unit) / Double(count) : Double(total) / Double(divisor)
   }
 
-  /// The shortest decimal form as a whole number of so many places; nil for one with an exponent.
+  /// The shortest decimal form, as an integer and the number of decimal places; nil for a number with an exponent.
   private static func decimal(_ number: Double) -> (digits: Int128, places: Int)? {
     var digits: Int128 = 0
     var places = -1
@@ -43,7 +43,7 @@ struct DecimalSum {
       case ASCII.minus: continue
       case ASCII.dot: places = 0
       case ASCII.digits:
-        // A shortest form has at most 17 digits, and zeros where it is below one.
+        // The shortest form has at most 17 digits, and leading zeros if the number is below one.
         digits = digits * 10 + Int128(byte - ASCII.zero)
         if places >= 0 { places += 1 }
       default: return nil

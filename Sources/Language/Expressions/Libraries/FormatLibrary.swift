@@ -1,14 +1,14 @@
 import Basics
 import Glibc
 
-// `format`, as cel-go's library `strings` has it.
+// `format`, as in cel-go's library `strings`.
 //
 //     %s any value          %d whole numbers                  %f fixed point   %e with an exponent
 //     %% a percent sign     %b %o %x %X in base 2, 8 and 16
 //
-// `%.2f` sets the digits after the point (6 if it is left out). `%f` and `%e` round the exact value of the double, a tie to
-// the even digit; `stats.round` rounds as people do. Maps are written with their keys in order. A constant text is read
-// when the expression is checked.
+// `%.2f` sets the number of decimals (default 6). `%f` and `%e` round the exact value of the double, and a tie to the
+// even digit; `stats.round` rounds a tie away from zero, as people do. Maps are written with sorted keys. A constant
+// format is parsed when the expression is checked.
 
 let formatFunctions: [FunctionDeclaration] = [
   FunctionDeclaration(
@@ -34,7 +34,7 @@ let formatFunctions: [FunctionDeclaration] = [
   }
 ]
 
-/// A format text, read.
+/// A parsed format.
 private struct TextFormat {
   private enum Part {
     case text(String)
@@ -103,7 +103,7 @@ private struct TextFormat {
     if start < bytes.count { parts.append(.text(string(start..<bytes.count))) }
   }
 
-  /// The text made of a list that the expression holds as a constant.
+  /// The formatted text, for a list that is constant in the expression.
   func apply(to values: [Value]) throws(EvaluationError) -> String {
     var context = EvaluationContext(slots: [], limits: EvaluationLimits())
     return try apply(to: values, context: &context)
@@ -194,7 +194,7 @@ private struct TextFormat {
     number.isNaN ? "NaN" : number < 0 ? "-Infinity" : "Infinity"
   }
 
-  /// What C prints, whose rounding is exact.
+  /// The number as C prints it, with exact rounding.
   private static func printed(_ number: Double, _ verb: UInt8, _ precision: Int) -> String {
     withVaList([Int32(truncatingIfNeeded: precision), number]) { list in
       // A double has at most 309 digits before the point.
@@ -206,7 +206,7 @@ private struct TextFormat {
     }
   }
 
-  /// A value as `%s` writes it.
+  /// The text of a value for `%s`.
   private static func plainText(
     _ value: Value, depth: Int, _ context: inout EvaluationContext
   ) throws(EvaluationError) -> String {

@@ -18,7 +18,7 @@ let jsonFunctions: [FunctionDeclaration] = [
   ) { arguments, context throws(EvaluationError) in
     let text = try arguments.string(0)
     try context.charge(reading: text.utf8.count)
-    // The densest text, a list of digits, becomes a value every other byte.
+    // The densest text, a list of digits, has a value in every other byte.
     try context.charge(bytes: text.utf8.count / 2 * MemoryLayout<Value>.stride)
     return try parse(text)
   },
@@ -36,7 +36,7 @@ let jsonFunctions: [FunctionDeclaration] = [
 
 private func parse(_ text: String) throws(EvaluationError) -> Value {
   do throws(JSONError) {
-    // The places would be those of a text that isn't shown.
+    // Source positions would refer to a text that isn't displayed.
     return try JSON.parse(text).withoutPlaces()
   } catch {
     throw EvaluationError("the text isn't JSON: \(error.description)")
@@ -58,7 +58,7 @@ private func format(
 }
 
 extension Value {
-  /// The same value, read from nowhere; the reader's depth bounds the recursion.
+  /// The same value without source positions; the reader's depth limit bounds the recursion.
   fileprivate func withoutPlaces() -> Value {
     switch content {
     case .list(let items): return .list(items.map { $0.withoutPlaces() })

@@ -4,7 +4,8 @@ import Basics
 let listFunctions: [FunctionDeclaration] = [
   FunctionDeclaration(
     "slice", receiver: .list(item), parameters: [.int, .int], result: .list(item),
-    summary: "The items from one index up to another, which is left out.", example: "[1, 2, 3, 4].slice(1, 3) == [2, 3]"
+    summary: "The items from one index up to another, which isn't included.",
+    example: "[1, 2, 3, 4].slice(1, 3) == [2, 3]"
   ) { arguments, context throws(EvaluationError) in
     let list = try arguments.list(0)
     let start = try arguments.int(1)
@@ -21,12 +22,12 @@ let listFunctions: [FunctionDeclaration] = [
   ) { arguments, context throws(EvaluationError) in try flatten(arguments.list(0), depth: 1, &context) },
   FunctionDeclaration(
     "flatten", receiver: .list(.dyn), parameters: [], result: .list(.dyn),
-    summary: "The items of the lists in a list, and those that are no list as they are.",
+    summary: "The items of the lists in a list; items that aren't lists stay as they are.",
     resultType: { types, _ in flattened(types[0], depth: 1) }
   ) { arguments, context throws(EvaluationError) in try flatten(arguments.list(0), depth: 1, &context) },
   FunctionDeclaration(
     "flatten", receiver: .list(.dyn), parameters: [.int], result: .list(.dyn),
-    summary: "The items of the lists in a list, so many levels deep.",
+    summary: "The items of the lists in a list, down to the given number of levels.",
     example: "[1, [2, [3, [4]]]].flatten(2) == [1, 2, 3, [4]]",
     resultType: { types, constants in flattened(types[0], depth: constants[1]?.int) }
   ) { arguments, context throws(EvaluationError) in
@@ -36,7 +37,7 @@ let listFunctions: [FunctionDeclaration] = [
   },
   FunctionDeclaration(
     "lists.range", parameters: [.int], result: .list(.int),
-    summary: "The numbers from 0 up to a number, which is left out.", example: "lists.range(3) == [0, 1, 2]"
+    summary: "The whole numbers from 0 up to a number, which isn't included.", example: "lists.range(3) == [0, 1, 2]"
   ) { arguments, context throws(EvaluationError) in
     let count = try arguments.int(0)
     guard count >= 0 else { throw EvaluationError("lists.range() takes 0 or more, and \(count) was given") }
@@ -45,7 +46,8 @@ let listFunctions: [FunctionDeclaration] = [
   },
   FunctionDeclaration(
     "distinct", receiver: .list(item), parameters: [], result: .list(item),
-    summary: "The items without those that came before.", example: "[1, 2, 2, 3, 1].distinct() == [1, 2, 3]"
+    summary: "The items without duplicates; the first of equal items stays.",
+    example: "[1, 2, 2, 3, 1].distinct() == [1, 2, 3]"
   ) { arguments, context throws(EvaluationError) in
     let list = try arguments.list(0)
     var seen = ItemSet()
@@ -64,7 +66,7 @@ let listFunctions: [FunctionDeclaration] = [
   FunctionDeclaration(
     "sort", receiver: .list(item), parameters: [], result: .list(item),
     summary:
-      "The items in ascending order, equal ones in the order they had; they must be of one kind that has an order.",
+      "The items in ascending order; equal items keep their order. All must be of one kind that has an order.",
     example: "['b', 'c', 'a'].sort() == ['a', 'b', 'c']",
     typeCheck: { types in
       guard case .list(let element)? = types.first, let fault = orderFault(element) else { return nil }
@@ -77,10 +79,10 @@ let listFunctions: [FunctionDeclaration] = [
   },
 ]
 
-/// Any type of items.
+/// The type parameter of the items.
 private let item = ValueType.parameter("T")
 
-/// What items of the type would need to be sorted, as the end of a sentence; nil if they can be.
+/// Why items of the type can't be sorted, as the end of a sentence; nil if they can.
 private func orderFault(_ type: ValueType) -> String? {
   switch type {
   case .bool, .int, .uint, .double, .string, .choice, .bytes, .timestamp, .duration, .dyn: nil
@@ -95,7 +97,7 @@ private func orderFault(_ type: ValueType) -> String? {
 
 private func sorted(_ list: [Value], _ context: inout EvaluationContext) throws(EvaluationError) -> [Value] {
   guard list.count > 1 else { return list }
-  // A comparison sort goes through about n log n pairs.
+  // A comparison sort compares about n log n pairs.
   try context.charge(steps: list.count * (Int.bitWidth - list.count.leadingZeroBitCount))
   if order(list[0], list[0]) == nil {
     throw EvaluationError("\(list[0].kindName) has no order; sort by what has one, as in items.sortBy(x, x.name)")
@@ -106,7 +108,7 @@ private func sorted(_ list: [Value], _ context: inout EvaluationContext) throws(
     }
     guard order(value, value) == .equal else { throw EvaluationError("NaN has no place in an order") }
   }
-  // Swift's sort is stable, though its documentation does not promise it, so the index decides between equal items.
+  // Swift's sort is stable, but its documentation doesn't guarantee that, so the index orders equal items.
   return list.indices.sorted { left, right in
     switch order(list[left], list[right]) {
     case .less: true
@@ -116,7 +118,7 @@ private func sorted(_ list: [Value], _ context: inout EvaluationContext) throws(
   }.map { list[$0] }
 }
 
-/// The type of a list whose lists are opened so many levels deep; nil for as many as only data decides.
+/// The type of a list flattened by that many levels; if `depth` is nil, only data decides how many.
 private func flattened(_ list: ValueType, depth: Int?) -> ValueType? {
   guard case .list(let element) = list else { return nil }
   func opened(_ type: ValueType, _ depth: Int) -> [ValueType] {
@@ -127,7 +129,7 @@ private func flattened(_ list: ValueType, depth: Int?) -> ValueType? {
     }
   }
   if let depth { return ValueType.joined(opened(element, depth)).map { .list($0) } }
-  // No list that an expression makes is deeper.
+  // An expression can't make deeper lists.
   var types: [ValueType] = []
   for depth in 0...100 {
     let next = opened(element, depth)
@@ -140,7 +142,7 @@ private func flattened(_ list: ValueType, depth: Int?) -> ValueType? {
 private func flatten(
   _ list: [Value], depth: Int, _ context: inout EvaluationContext
 ) throws(EvaluationError) -> Value {
-  // A stack of its own, because a list may be nested deeper than a thread's stack allows.
+  // This uses its own stack, because a list may be nested deeper than the thread's stack allows.
   var result: [Value] = []
   var open: [(items: [Value], next: Int)] = [(list, 0)]
   while let (items, next) = open.popLast() {

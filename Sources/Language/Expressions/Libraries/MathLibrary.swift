@@ -8,7 +8,7 @@ let mathFunctions: [FunctionDeclaration] =
     rounding("ceil", "The next whole number at or above.", "math.ceil(1.2) == 2.0", .up),
     rounding("floor", "The next whole number at or below.", "math.floor(-1.2) == -2.0", .down),
     rounding(
-      "round", "The nearest whole number, a half away from zero; `stats.round` takes decimals.",
+      "round", "The nearest whole number, halves away from zero; `stats.round` takes decimals.",
       "math.round(-1.5) == -2.0", .toNearestOrAwayFromZero),
     rounding("trunc", "The whole part.", "math.trunc(-1.8) == -1.0", .towardZero),
 
@@ -34,44 +34,44 @@ let mathFunctions: [FunctionDeclaration] =
       "math.sign", parameters: [.uint], result: .uint, summary: "0 or 1."
     ) { arguments, _ throws(EvaluationError) in .uint(try arguments.uint(0) == 0 ? 0 : 1) },
     FunctionDeclaration(
-      "math.sign", parameters: [.double], result: .double, summary: "-1.0, 0.0, 1.0, or NaN of NaN."
+      "math.sign", parameters: [.double], result: .double, summary: "-1.0, 0.0, 1.0, or NaN for NaN."
     ) { arguments, _ throws(EvaluationError) in
       let number = try arguments.double(0)
       return .double(number > 0 ? 1 : number < 0 ? -1 : number.isNaN ? number : 0)
     },
 
     FunctionDeclaration(
-      "math.sqrt", parameters: [.double], result: .double, summary: "The square root; NaN of a negative number.",
+      "math.sqrt", parameters: [.double], result: .double, summary: "The square root; NaN for a negative number.",
       example: "math.sqrt(81.0) == 9.0"
     ) { arguments, _ throws(EvaluationError) in .double(try arguments.double(0).squareRoot()) },
     FunctionDeclaration(
-      "math.sqrt", parameters: [.int], result: .double, summary: "The square root; NaN of a negative number.",
+      "math.sqrt", parameters: [.int], result: .double, summary: "The square root; NaN for a negative number.",
       example: "math.sqrt(2) > 1.41"
     ) { arguments, _ throws(EvaluationError) in .double(Double(try arguments.int(0)).squareRoot()) },
     FunctionDeclaration(
       "math.sqrt", parameters: [.uint], result: .double, summary: "The square root."
     ) { arguments, _ throws(EvaluationError) in .double(Double(try arguments.uint(0)).squareRoot()) },
 
-    asking("isNaN", "Whether it isn't a number at all, as 0.0 / 0.0.", "math.isNaN(0.0 / 0.0)") { $0.isNaN },
-    asking("isInf", "Whether it is infinite, as 1.0 / 0.0.", "math.isInf(1.0 / 0.0)") { $0.isInfinite },
-    asking("isFinite", "Whether it is a number and not infinite.", "math.isFinite(1.5)") { $0.isFinite },
+    asking("isNaN", "Whether the value is NaN, such as 0.0 / 0.0.", "math.isNaN(0.0 / 0.0)") { $0.isNaN },
+    asking("isInf", "Whether the value is infinite, such as 1.0 / 0.0.", "math.isInf(1.0 / 0.0)") { $0.isInfinite },
+    asking("isFinite", "Whether the value is a number and not infinite.", "math.isFinite(1.5)") { $0.isFinite },
   ]
-  + bits("bitAnd", "The bits that both have.", "math.bitAnd(3, 5) == 1") { $0 & $1 }
-  + bits("bitOr", "The bits that either has.", "math.bitOr(1, 2) == 3") { $0 | $1 }
-  + bits("bitXor", "The bits that one of them has.", "math.bitXor(3, 5) == 6") { $0 ^ $1 }
+  + bits("bitAnd", "The bits that are set in both.", "math.bitAnd(3, 5) == 1") { $0 & $1 }
+  + bits("bitOr", "The bits that are set in either.", "math.bitOr(1, 2) == 3") { $0 | $1 }
+  + bits("bitXor", "The bits that are set in exactly one of them.", "math.bitXor(3, 5) == 6") { $0 ^ $1 }
   + [
     FunctionDeclaration(
-      "math.bitNot", parameters: [.int], result: .int, summary: "Every bit turned over.",
+      "math.bitNot", parameters: [.int], result: .int, summary: "Every bit inverted.",
       example: "math.bitNot(1) == -2"
     ) { arguments, _ throws(EvaluationError) in .int(~(try arguments.int(0))) },
     FunctionDeclaration(
-      "math.bitNot", parameters: [.uint], result: .uint, summary: "Every bit turned over."
+      "math.bitNot", parameters: [.uint], result: .uint, summary: "Every bit inverted."
     ) { arguments, _ throws(EvaluationError) in .uint(~(try arguments.uint(0))) },
   ]
-  // Swift's smart shifts give 0 for 64 places and more, and of unsigned numbers they fill with 0.
-  + shifts("bitShiftLeft", "The bits moved to the left.", "math.bitShiftLeft(1, 2) == 4") { $0 << $1 }
+  // Swift's smart shifts return 0 for 64 places and more, and they fill unsigned numbers with 0.
+  + shifts("bitShiftLeft", "The bits shifted to the left.", "math.bitShiftLeft(1, 2) == 4") { $0 << $1 }
   + shifts(
-    "bitShiftRight", "The bits moved to the right; zeros take their place, also in a negative number.",
+    "bitShiftRight", "The bits shifted to the right; zeros replace them, also in a negative number.",
     "math.bitShiftRight(1024, 2) == 256"
   ) { $0 >> $1 }
 
@@ -96,7 +96,7 @@ private func extremes(_ name: String, _ word: String, _ example: String, _ wante
       summary: type.mixedParts == nil ? "The \(word) of the numbers." : "The \(word) of numbers of several kinds.",
       example: type == .int ? example : ""
     ) { arguments, context throws(EvaluationError) in
-      // A single list that is `dyn` to the checker is taken for its items.
+      // A single list that the checker sees as `dyn` is replaced by its items.
       if arguments.count == 1, case .list(let items) = arguments[0].content { return try pick(items, &context) }
       return try pick(arguments.dropping(), &context)
     }

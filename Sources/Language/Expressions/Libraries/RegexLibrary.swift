@@ -5,19 +5,20 @@ let regexFunctions: [FunctionDeclaration] = [
   FunctionDeclaration(
     "regex.replace", parameters: [.string, .string, .string], result: .string,
     summary:
-      "The text with every match of a pattern replaced; \\1 to \\9 stand for what the groups matched, \\0 for all of it.",
+      "The text with every match of a pattern replaced; in the replacement, \\1 to \\9 are the matches of the groups, and \\0 is the whole match.",
     example: "regex.replace('John Smith', r'(\\w+) (\\w+)', r'\\2, \\1') == 'Smith, John'",
     literalCheck: { checkPattern($0) ?? checkReplacement($0) }
   ) { arguments, context throws(EvaluationError) in try replace(arguments, limit: -1, &context) },
   FunctionDeclaration(
     "regex.replace", parameters: [.string, .string, .string, .int], result: .string,
-    summary: "The text with the first so many matches replaced; all of them if the number is negative.",
+    summary:
+      "The text with at most the given number of matches replaced, from the first on; all of them if it is negative.",
     example: "regex.replace('banana', 'a', 'x', 2) == 'bxnxna'",
     literalCheck: { checkPattern($0) ?? checkReplacement($0) }
   ) { arguments, context throws(EvaluationError) in try replace(arguments, limit: arguments.int(3), &context) },
   FunctionDeclaration(
     "regex.extract", parameters: [.string, .string], result: .optional(.string),
-    summary: "What the first match of a pattern holds, or its group if it has one; nothing if there is no match.",
+    summary: "The first match of a pattern, or of its group if it has one; an empty optional if nothing matches.",
     example: "regex.extract('item-42', r'item-(\\d+)').orValue('') == '42'",
     literalCheck: checkGroups
   ) { arguments, context throws(EvaluationError) in
@@ -31,7 +32,7 @@ let regexFunctions: [FunctionDeclaration] = [
   },
   FunctionDeclaration(
     "regex.extractAll", parameters: [.string, .string], result: .list(.string),
-    summary: "What all matches of a pattern hold, or their group if it has one.",
+    summary: "All matches of a pattern, or of its group if it has one.",
     example: "regex.extractAll('id:123, id:456', r'id:(\\d+)') == ['123', '456']",
     literalCheck: checkGroups
   ) { arguments, context throws(EvaluationError) in
@@ -78,7 +79,7 @@ private func checkGroups(_ constants: [Value?]) -> LiteralFault? {
 
 private func checkReplacement(_ constants: [Value?]) -> LiteralFault? {
   guard let text = constants[2]?.string else { return nil }
-  // Without the pattern the number of its groups is not known.
+  // Without the pattern, the number of its groups isn't known.
   let groups = constants[1]?.string.flatMap { try? Pattern($0) }?.groupCount ?? 9
   do {
     _ = try Replacement(text, groups: groups)
@@ -88,7 +89,7 @@ private func checkReplacement(_ constants: [Value?]) -> LiteralFault? {
   }
 }
 
-/// All matches that do not overlap, at most so many if the limit is not negative.
+/// All matches that don't overlap, at most `limit` if it isn't negative.
 private func matches(
   _ pattern: Pattern, _ text: String, limit: Int, _ context: inout EvaluationContext
 ) throws(EvaluationError) -> [[Range<Int>?]] {
@@ -97,9 +98,9 @@ private func matches(
   var start = 0
   var previousEnd: Int?
   while limit < 0 || found.count < limit, let match = pattern.firstMatch(in: text, from: start), let all = match[0] {
-    // A search goes through the text from its start to the match.
+    // A search reads the text from its start to the match.
     try context.charge(steps: 1 + (all.upperBound - start) >> 6)
-    // An empty match right after another is none, as in Go.
+    // An empty match right after another match doesn't count, as in Go.
     if !(all.isEmpty && all.lowerBound == previousEnd) { found.append(match) }
     previousEnd = all.upperBound
     start = all.upperBound
@@ -137,7 +138,7 @@ private func replace(
   return try context.made(String(decoding: result, as: UTF8.self))
 }
 
-/// What takes the place of a match, read.
+/// A parsed replacement.
 private struct Replacement {
   enum Part {
     case bytes([UInt8])

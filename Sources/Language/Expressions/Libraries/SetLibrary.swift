@@ -1,6 +1,6 @@
 import Basics
 
-/// CEL's library `sets`, as cel-go documents it: lists taken as sets, so that order and repetition do not count.
+/// CEL's library `sets`, as cel-go documents it: lists used as sets, without order and repetition.
 let setFunctions: [FunctionDeclaration] = [
   FunctionDeclaration(
     "sets.contains", parameters: [.list(item), .list(item)], result: .bool,
@@ -29,13 +29,13 @@ let setFunctions: [FunctionDeclaration] = [
   },
 ]
 
-/// Any type of items.
+/// The type parameter of the items.
 private let item = ValueType.parameter("T")
 
-/// Values told apart by CEL's equality.
+/// A set of values with CEL's equality.
 ///
-/// What can be a key of a map is found in constant time; doubles that are no integer, lists and the like are gone
-/// through one by one, and charged for.
+/// Values that can be keys of a map are looked up in constant time. Doubles that aren't integers, lists and other
+/// values are searched one by one, and each comparison is charged.
 struct ItemSet {
   private var keys = ValueMap()
   private var others: [Value] = []
@@ -46,7 +46,7 @@ struct ItemSet {
     for item in items { _ = try insert(item, &context) }
   }
 
-  /// Adds a value, and tells whether it was new.
+  /// Adds a value and returns whether it was new.
   mutating func insert(_ value: Value, _ context: inout EvaluationContext) throws(EvaluationError) -> Bool {
     if try contains(value, &context) { return false }
     if ItemSet.isKey(value) {
@@ -61,7 +61,7 @@ struct ItemSet {
   func contains(_ value: Value, _ context: inout EvaluationContext) throws(EvaluationError) -> Bool {
     try context.charge()
     if ItemSet.isKey(value) || ItemSet.isNumber(value), keys.index(of: value) != nil { return true }
-    // A key equals no other value but a number.
+    // Apart from numbers, a key is equal only to keys.
     if ItemSet.isKey(value), !ItemSet.isNumber(value) { return false }
     for other in others {
       try context.charge()

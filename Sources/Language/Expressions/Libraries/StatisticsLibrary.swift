@@ -1,10 +1,10 @@
 import Basics
 
-// Our own library `stats`, over lists of int or of double. An empty list has no mean and is an error; the sum of one is 0.
+// Our own library `stats`, over lists of int or of double. An empty list has no mean, which is an error; its sum is 0.
 //
-// Ints are added exactly, doubles as the decimals that people see (`DecimalSum`), so that ten times 0.1 is 1.0. The standard
-// deviation is the sample's (divided by n - 1, as STDEV of spreadsheets). A percentile lies between two items in
-// proportion (as PERCENTILE.INC of spreadsheets and NumPy have it).
+// Ints are added exactly, and doubles by their displayed decimals (`DecimalSum`), so ten times 0.1 is 1.0. The standard
+// deviation is the sample's (divided by n - 1, like STDEV in spreadsheets). A percentile interpolates linearly between
+// two items (like PERCENTILE.INC in spreadsheets and NumPy).
 
 let statisticsFunctions: [FunctionDeclaration] =
   measure("mean", "The arithmetic mean.", "stats.mean([80, 90, 75]) > 81.6", mean)
@@ -22,7 +22,7 @@ let statisticsFunctions: [FunctionDeclaration] =
   + extremes("max", "The largest number.", "stats.max([3, 1, 2]) == 3", .greater)
   + [
     FunctionDeclaration(
-      "stats.sum", parameters: [.list(.int)], result: .int, summary: "The sum; 0 of an empty list.",
+      "stats.sum", parameters: [.list(.int)], result: .int, summary: "The sum; 0 for an empty list.",
       example: "stats.sum([1, 2, 3]) == 6"
     ) { arguments, context throws(EvaluationError) in
       let list = try arguments.list(0)
@@ -38,7 +38,7 @@ let statisticsFunctions: [FunctionDeclaration] =
       return .int(total)
     },
     FunctionDeclaration(
-      "stats.sum", parameters: [.list(.double)], result: .double, summary: "The sum; 0.0 of an empty list.",
+      "stats.sum", parameters: [.list(.double)], result: .double, summary: "The sum; 0.0 for an empty list.",
       example: "stats.sum([0.1, 0.2, 0.3]) == 0.6"
     ) { arguments, context throws(EvaluationError) in .double(sum(try numbers(arguments.list(0), &context))) },
   ]
@@ -46,24 +46,25 @@ let statisticsFunctions: [FunctionDeclaration] =
   + [
     FunctionDeclaration(
       "stats.round", parameters: [.double, .int], result: .double,
-      summary: "The number with so many decimals, a half away from zero, as people round; -1 rounds to tens.",
+      summary:
+        "The number rounded to the given number of decimals, halves away from zero, as people round; -1 rounds to tens.",
       example: "stats.round(2.675, 2) == 2.68"
     ) { arguments, _ throws(EvaluationError) in .double(rounded(try arguments.double(0), places: try arguments.int(1)))
     },
     FunctionDeclaration(
       "stats.round", parameters: [.double], result: .double,
-      summary: "The nearest whole number, a half away from zero.", example: "stats.round(2.5) == 3.0"
+      summary: "The nearest whole number, halves away from zero.", example: "stats.round(2.5) == 3.0"
     ) { arguments, _ throws(EvaluationError) in .double(rounded(try arguments.double(0), places: 0)) },
   ]
 
-/// A number rounded by its shortest decimal form, which is the one that people see: 2.675 is a half, though the
-/// double is a little less.
+/// A number rounded by its shortest decimal form, as people see it: 2.675 counts as a half, though the double is a little
+/// less.
 func rounded(_ number: Double, places: Int) -> Double {
   guard number.isFinite, number != 0 else { return number }
   let (digits, point) = shortestDigits(number.magnitude)
   let (kept, overflow) = point.addingReportingOverflow(places)
   guard !overflow else { return places > 0 ? number : 0 }
-  // Nothing is cut off, or all of it and nothing near a half.
+  // All digits are kept, or all are cut and the number isn't near a half.
   guard kept < digits.utf8.count else { return number }
   guard kept >= 0 else { return 0 }
   var result = Array(digits.utf8.prefix(kept))
@@ -76,7 +77,7 @@ func rounded(_ number: Double, places: Int) -> Double {
   }
   let whole = (carry ? "1" : "") + String(decoding: result, as: UTF8.self)
   let magnitude = Double((whole.isEmpty ? "0" : whole) + "e\(point - kept)") ?? number.magnitude
-  // The next larger of the largest doubles is none.
+  // A number may round up beyond the largest double.
   guard magnitude.isFinite else { return number }
   return number < 0 && magnitude != 0 ? -magnitude : magnitude
 }
@@ -117,7 +118,8 @@ private let percentiles: [FunctionDeclaration] = [ValueType.int, .double].flatMa
   [ValueType.int, .double].map { rank in
     FunctionDeclaration(
       "stats.percentile", parameters: [.list(type), rank], result: .double,
-      summary: "The value below which so many percent of the numbers lie, from 0 (the smallest) to 100 (the largest).",
+      summary:
+        "The value that exceeds the given percentage of the numbers, from 0 (the smallest) to 100 (the largest).",
       example: type == .int && rank == .int ? "stats.percentile([10, 20, 30, 40, 50], 90) == 46.0" : "",
       literalCheck: { constants in
         guard let rank = constants[1].map(double), !(0...100).contains(rank) else { return nil }
@@ -182,12 +184,12 @@ private func sum(_ numbers: [Double]) -> Double {
     lost += total.magnitude >= number.magnitude ? (total - next) + number : (number - next) + total
     total = next
   }
-  // What is infinite has lost nothing.
+  // An infinite sum needs no correction.
   return total.isFinite ? total + lost : total
 }
 
 private func percentile(_ numbers: [Double], _ rank: Double) -> Double {
-  // NaN has no place in an order, and taints what is made of it.
+  // NaN can't be ordered, so the result is NaN too.
   guard !numbers.contains(where: \.isNaN) else { return .nan }
   let sorted = numbers.sorted()
   let place = rank / 100 * Double(sorted.count - 1)

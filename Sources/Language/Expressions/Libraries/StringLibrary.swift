@@ -55,7 +55,7 @@ let stringFunctions: [FunctionDeclaration] = [
   ) { arguments, context throws(EvaluationError) in try join(arguments.list(0), arguments.string(1), &context) },
   FunctionDeclaration(
     "lowerAscii", receiver: .string, parameters: [], result: .string,
-    summary: "The text with A to Z in lower case; `text.lower` takes other letters too.",
+    summary: "The text with A to Z in lower case; `text.lower` converts other letters too.",
     example: "'TacoCÆt'.lowerAscii() == 'tacocÆt'"
   ) { arguments, context throws(EvaluationError) in
     let bytes = try context.read(arguments.string(0)).bytes
@@ -64,7 +64,7 @@ let stringFunctions: [FunctionDeclaration] = [
   },
   FunctionDeclaration(
     "upperAscii", receiver: .string, parameters: [], result: .string,
-    summary: "The text with a to z in upper case; `text.upper` takes other letters too.",
+    summary: "The text with a to z in upper case; `text.upper` converts other letters too.",
     example: "'tacoCαt'.upperAscii() == 'TACOCαT'"
   ) { arguments, context throws(EvaluationError) in
     let bytes = try context.read(arguments.string(0)).bytes
@@ -78,7 +78,8 @@ let stringFunctions: [FunctionDeclaration] = [
   ) { arguments, context throws(EvaluationError) in try replace(arguments, limit: -1, &context) },
   FunctionDeclaration(
     "replace", receiver: .string, parameters: [.string, .string, .int], result: .string,
-    summary: "The text with the first so many occurrences replaced; all of them if the number is negative.",
+    summary:
+      "The text with at most the given number of occurrences replaced, from the first on; all of them if it is negative.",
     example: "'a-b-c'.replace('-', '+', 1) == 'a+b-c'"
   ) { arguments, context throws(EvaluationError) in try replace(arguments, limit: arguments.int(3), &context) },
   FunctionDeclaration(
@@ -93,12 +94,13 @@ let stringFunctions: [FunctionDeclaration] = [
   },
   FunctionDeclaration(
     "split", receiver: .string, parameters: [.string], result: .list(.string),
-    summary: "The parts between the occurrences of a text; its characters if that is empty.",
+    summary: "The parts between the occurrences of a text; the single characters if that text is empty.",
     example: "'a,b,c'.split(',') == ['a', 'b', 'c']"
   ) { arguments, context throws(EvaluationError) in try split(arguments, limit: -1, &context) },
   FunctionDeclaration(
     "split", receiver: .string, parameters: [.string, .int], result: .list(.string),
-    summary: "At most so many parts, of which the last is the rest; all of them if the number is negative.",
+    summary:
+      "At most the given number of parts, where the last one is the rest of the text; all parts if it is negative.",
     example: "'a,b,c'.split(',', 2) == ['a', 'b,c']"
   ) { arguments, context throws(EvaluationError) in try split(arguments, limit: arguments.int(2), &context) },
   FunctionDeclaration(
@@ -110,7 +112,7 @@ let stringFunctions: [FunctionDeclaration] = [
   },
   FunctionDeclaration(
     "substring", receiver: .string, parameters: [.int, .int], result: .string,
-    summary: "The text from one position up to another, which it does not include.",
+    summary: "The text from one position up to another, which isn't included.",
     example: "'tacocat'.substring(0, 4) == 'taco'"
   ) { arguments, context throws(EvaluationError) in
     let text = try context.read(arguments.string(0))
@@ -154,7 +156,7 @@ let stringFunctions: [FunctionDeclaration] = [
   },
 ]
 
-/// What stands after the backslash for the characters that need one in a string literal.
+/// The letters after the backslash for characters that must be escaped in a string literal.
 private let escapes: [UInt8: UInt8] = [
   0x07: UInt8(ascii: "a"), 0x08: UInt8(ascii: "b"), ASCII.formFeed: UInt8(ascii: "f"), ASCII.newline: UInt8(ascii: "n"),
   ASCII.carriageReturn: UInt8(ascii: "r"), ASCII.tab: UInt8(ascii: "t"), 0x0B: UInt8(ascii: "v"),
@@ -206,7 +208,7 @@ private func split(
   guard limit != 0 else { return .list([]) }
   var cuts: [Int]
   if separator.bytes.isEmpty {
-    // Between the characters, but at neither end.
+    // Cut between the characters, but not at the ends.
     cuts = Array(text.occurrences(of: separator, atMost: limit < 0 ? .max : limit).dropFirst())
     if cuts.last == text.bytes.count { cuts.removeLast() }
     if text.bytes.isEmpty { return .list([]) }

@@ -1,6 +1,6 @@
 import Basics
 
-/// Our own library `text`: what names of files, columns and messages need.
+/// Our own library `text`: functions for the names of files, columns and messages.
 let textFunctions: [FunctionDeclaration] = [
   FunctionDeclaration(
     "text.lower", parameters: [.string], result: .string, summary: "The text in lower case, letters of every script.",
@@ -20,7 +20,7 @@ let textFunctions: [FunctionDeclaration] = [
   },
   FunctionDeclaration(
     "text.lines", parameters: [.string], result: .list(.string),
-    summary: "The lines, without their line breaks; a break at the end begins no line.",
+    summary: "The lines, without their line breaks; a break at the end doesn't begin another line.",
     example: "text.lines('a\\r\\nb\\n') == ['a', 'b']"
   ) { arguments, context throws(EvaluationError) in
     let bytes = try context.read(arguments.string(0)).bytes
@@ -41,7 +41,8 @@ let textFunctions: [FunctionDeclaration] = [
   },
   FunctionDeclaration(
     "text.truncate", parameters: [.string, .int], result: .string,
-    summary: "At most so many characters, the last an ellipsis if some are left out.",
+    summary:
+      "The text, cut to at most the given number of characters; the last one is an ellipsis if any are left out.",
     example: "text.truncate('Introduction', 6) == 'Intro…'"
   ) { arguments, context throws(EvaluationError) in
     let text = try context.read(arguments.string(0))
@@ -50,12 +51,12 @@ let textFunctions: [FunctionDeclaration] = [
     guard text.count > limit else { return arguments[0] }
     return try context.made(text.string(0..<text.offset(limit - 1)) + "…")
   },
-  padding("padLeft", "before it", "text.padLeft('7', 3, '0') == '007'") { fill, text in fill + text },
-  padding("padRight", "after it", "text.padRight('7B', 4, '.') == '7B..'") { fill, text in text + fill },
+  padding("padLeft", "on the left", "text.padLeft('7', 3, '0') == '007'") { fill, text in fill + text },
+  padding("padRight", "on the right", "text.padRight('7B', 4, '.') == '7B..'") { fill, text in text + fill },
   FunctionDeclaration(
     "text.slug", parameters: [.string], result: .string,
     summary:
-      "The text as part of a file name or address: lower case, Latin letters without accents, all else as single dashes.",
+      "The text as part of a file name or address: lower case, Latin letters without accents, everything else as single dashes.",
     example: "text.slug('Année 7: Été & co.') == 'annee-7-ete-co'"
   ) { arguments, context throws(EvaluationError) in
     let text = try arguments.string(0)
@@ -75,7 +76,7 @@ private func padding(
   }
   return FunctionDeclaration(
     "text.\(name)", parameters: [.string, .int, .string], result: .string,
-    summary: "The text with a character \(side) until it has so many characters.", example: example,
+    summary: "The text padded \(side) with a character, to the given number of characters.", example: example,
     literalCheck: checking((2, check))
   ) { arguments, context throws(EvaluationError) in
     let text = try context.read(arguments.string(0))
@@ -101,7 +102,7 @@ private func slug(_ text: String) -> String {
   for scalar in text.lowercased().unicodeScalars {
     switch scalar {
     case "a"..."z", "0"..."9": append(CollectionOfOne(UInt8(truncatingIfNeeded: scalar.value)))
-    // An apostrophe parts no word.
+    // An apostrophe doesn't separate words.
     case "'", "’": continue
     case _ where scalar.isASCII: needsDash = true
     default:
@@ -110,7 +111,7 @@ private func slug(_ text: String) -> String {
       } else if scalar.properties.isAlphabetic {
         append(UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
       } else if scalar.properties.generalCategory != .nonspacingMark {
-        // An accent that stands by itself goes with its letter.
+        // A combining accent belongs to the letter before it.
         needsDash = true
       }
     }
@@ -118,7 +119,7 @@ private func slug(_ text: String) -> String {
   return String(decoding: slug, as: UTF8.self)
 }
 
-/// Latin letters with accents, in lower case, and what they are without.
+/// Lowercase Latin letters with accents, and their plain forms.
 private let plainLetters: [Unicode.Scalar: String] = {
   let families = [
     "a": "àáâãäåāăąǎ", "ae": "æ", "c": "çćĉċč", "d": "ďđð", "e": "èéêëēĕėęě", "g": "ĝğġģ", "h": "ĥħ",

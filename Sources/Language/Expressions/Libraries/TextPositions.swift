@@ -1,10 +1,10 @@
 import Basics
 import Glibc
 
-// Positions in texts are counted in code points, as CEL asks for, and found in UTF-8 bytes. Where everything before a
-// position is ASCII, it is the byte offset; elsewhere the bytes that begin a code point are counted. Searching is that of
-// bytes, which finds the same as that of code points, in time linear in both texts (Knuth, Morris and Pratt), with
-// memchr where no part of the text sought has been met yet.
+// CEL counts positions in texts in code points; this file finds them in UTF-8 bytes. If everything before a position is
+// ASCII, the position is the byte offset; otherwise the bytes that begin a code point are counted. Searches compare
+// bytes, which finds the same matches as comparing code points. They take time linear in both texts (Knuth, Morris and
+// Pratt), and use memchr while no part of the search text has matched.
 
 /// The bytes of a text, with positions in code points.
 struct TextBytes {
@@ -20,7 +20,7 @@ struct TextBytes {
     bytes.withUnsafeBufferPointer { $0[..<offset].reduce(0) { $0 &+ ($1 & 0xC0 != 0x80 ? 1 : 0) } }
   }
 
-  /// The byte offset of a position, the one after the last code point included; nil outside the text.
+  /// The byte offset of a position, which may be at the end of the text; nil outside the text.
   func offset(of position: Int) -> Int? {
     guard position >= 0, position <= bytes.count else { return nil }
     return bytes.withUnsafeBufferPointer { bytes in
@@ -36,7 +36,7 @@ struct TextBytes {
     }
   }
 
-  /// The offset of a position, or the error that says how long the text is.
+  /// The offset of a position; the error says how long the text is.
   func offset(_ position: Int) throws(EvaluationError) -> Int {
     if let offset = offset(of: position) { return offset }
     throw EvaluationError("position \(position) is outside the text of \(counted(count, "character"))")
@@ -51,14 +51,15 @@ struct TextBytes {
 
   /// The offset of the last occurrence that begins at or before an offset.
   func last(_ needle: TextBytes, upTo start: Int) -> Int? {
-    // Backwards, the last occurrence is the first one, and one search finds it.
+    // In the reversed text, the last occurrence is the first, so one search finds it.
     let end = min(start + needle.bytes.count, bytes.count)
     let backwards = TextBytes(bytes: bytes[..<end].reversed())
     return backwards.first(TextBytes(bytes: needle.bytes.reversed())).map { end - $0 - needle.bytes.count }
   }
 
-  /// The offsets of all occurrences that do not overlap, at most so many; of an empty text, those around every code
-  /// point.
+  /// The offsets of all occurrences that don't overlap, at most `limit`.
+  ///
+  /// An empty text occurs around every code point.
   func occurrences(of needle: TextBytes, atMost limit: Int = .max) -> [Int] {
     var found: [Int] = []
     if needle.bytes.isEmpty {
@@ -81,10 +82,10 @@ struct TextBytes {
   private init(bytes: some Sequence<UInt8>) { self.bytes = Array(bytes) }
 }
 
-/// A text to search for, prepared.
+/// A prepared search text.
 private struct Search {
   private let needle: [UInt8]
-  /// For each length of a met beginning, that of its longest proper end which is a beginning too.
+  /// For each length of a matched prefix, the length of its longest proper suffix that is also a prefix.
   private let borders: [Int]
 
   init(for needle: [UInt8]) {
@@ -123,22 +124,22 @@ private struct Search {
 }
 
 extension EvaluationContext {
-  /// Takes what it costs to go through that many bytes.
+  /// Charges for reading that many bytes.
   mutating func charge(reading bytes: Int) throws(EvaluationError) { try charge(steps: bytes >> 6) }
 
-  /// Takes what it costs to go through a text.
+  /// Charges for reading a text, and returns its bytes.
   mutating func read(_ text: String) throws(EvaluationError) -> TextBytes {
     try charge(reading: text.utf8.count)
     return TextBytes(text)
   }
 
-  /// A text as a value, at its cost.
+  /// Charges for a new text, and returns it as a value.
   mutating func made(_ text: String) throws(EvaluationError) -> Value {
     try charge(bytes: text.utf8.count)
     return .string(text)
   }
 
-  /// A list as a value, at the cost of its items; what the items hold is charged where it is made.
+  /// Charges for a new list, and returns it as a value; the contents of the items are charged where they are made.
   mutating func made(_ items: [Value]) throws(EvaluationError) -> Value {
     try charge(bytes: items.count * MemoryLayout<Value>.stride)
     return .list(items)

@@ -9,8 +9,8 @@ import Calendars
 //     %Z the zone's abbreviation   %z +1100   %:z +11:00   %s seconds since 1970   %%
 //     %F = %Y-%m-%d   %T = %H:%M:%S   %R = %H:%M
 //
-// `-` after the percent sign leaves out leading zeros. Reading takes numbers with or without them, names in any
-// capitals, and none of %j %u %w %G %V %Z, which repeat or do not decide; a weekday must be the date's.
+// `-` after the percent sign leaves out leading zeros. Parsing accepts numbers with or without them and names in upper
+// or lower case. It doesn't accept %j %u %w %G %V %Z, which are redundant or ambiguous. A weekday must match the date.
 
 struct TimeFormat {
   private enum Part {
@@ -30,12 +30,12 @@ struct TimeFormat {
   /// The name of a weekday from 0 for Sunday.
   static func name(ofWeekday weekday: Int) -> String { weekdays[(weekday + 6) % 7] }
 
-  /// `%:z`, under a letter that C does not use.
+  /// `%:z`, under a character that C's strftime doesn't use.
   private static let colonZone = ASCII.colon
 
   init(_ format: String) throws(EvaluationError) {
     self.format = format
-    // Shorthands hold no shorthands.
+    // A shorthand doesn't contain other shorthands.
     let shorthands: [UInt8: String] = [
       UInt8(ascii: "F"): "%Y-%m-%d", UInt8(ascii: "T"): "%H:%M:%S", UInt8(ascii: "R"): "%H:%M",
     ]
@@ -131,7 +131,7 @@ struct TimeFormat {
 
   // MARK: Reading
 
-  /// Refuses a format in the letters of other languages, which would be written as they are.
+  /// Rejects a format in the notation of other languages, which would be output unchanged.
   func checkClauses() throws(EvaluationError) {
     let hasClause = parts.contains { if case .clause = $0 { true } else { false } }
     guard !hasClause, ["yy", "YY", "dd", "DD", "MM", "HH", "hh"].contains(where: { format.contains($0) }) else {
@@ -141,7 +141,7 @@ struct TimeFormat {
       "\(spelled(.string(format))) has no clauses; a date is written '%Y-%m-%d', and a time '%H:%M:%S'")
   }
 
-  /// Refuses a format by which no date can be read.
+  /// Rejects a format that can't be used to parse a date.
   func checkReadable() throws(EvaluationError) {
     var clauses: Set<UInt8> = []
     for case .clause(let clause, _) in parts { clauses.insert(clause) }
@@ -201,7 +201,7 @@ struct TimeFormat {
       of: time, in: fields.offset.map { TimeZoneRules(name: "offset", offset: $0) } ?? zone)
   }
 
-  /// Where reading stopped, for messages.
+  /// The place where parsing stopped, for messages.
   private static func place(_ rest: ArraySlice<UInt8>) -> String {
     rest.isEmpty ? "at the end" : "at \(spelled(.string(String(decoding: rest, as: UTF8.self))))"
   }
@@ -223,7 +223,7 @@ struct TimeFormat {
       switch clause {
       case UInt8(ascii: "Y"): number(&year, &rest, 4, 1...9999)
       case UInt8(ascii: "y"):
-        // POSIX: 69 to 99 are of the last century.
+        // POSIX: 69 to 99 are in the last century.
         number(&year, &rest, 2, 0...99)
           && {
             year += year < 69 ? 2000 : 1900; return true
@@ -255,14 +255,14 @@ struct TimeFormat {
       _ field: inout Int, _ rest: inout ArraySlice<UInt8>, _ width: Int, _ range: ClosedRange<Int>
     ) -> Bool {
       let digits = rest.prefix(width).prefix { ASCII.digits.contains($0) }
-      // A year is always written out, so that 26 is never read as 2026.
+      // A year must have four digits, so that 26 is never read as 2026.
       guard !digits.isEmpty, width != 4 || digits.count == 4 else { return false }
       field = digits.reduce(0) { $0 * 10 + Int($1 - ASCII.zero) }
       rest = rest.dropFirst(digits.count)
       return range.contains(field)
     }
 
-    /// The index of the name that stands there, whole or its first three letters.
+    /// The index of the name at the start of the rest, in full or as its first three letters.
     private func name(_ names: [String], _ rest: inout ArraySlice<UInt8>) -> Int? {
       func lower(_ byte: UInt8) -> UInt8 { ASCII.uppercase.contains(byte) ? byte | 0x20 : byte }
       for length in [Int.max, 3] {
@@ -283,7 +283,7 @@ struct TimeFormat {
         offset = 0
         return true
       }
-      // `+1100` and `+11:00` are both taken.
+      // Both `+1100` and `+11:00` are accepted.
       for length in [6, 5] where rest.count >= length {
         var text = String(decoding: rest.prefix(length), as: UTF8.self)
         if length == 5 { text = "\(text.prefix(3)):\(text.suffix(2))" }

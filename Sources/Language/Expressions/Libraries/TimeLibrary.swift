@@ -1,15 +1,15 @@
 import Basics
 import Calendars
 
-/// Our own library `time`: instants as the clocks of a zone show them.
+/// Our own library `time`: instants in the wall-clock time of a zone.
 ///
-/// None of these reads a clock; `now` is a variable. Each has a form without the zone, which is the recipe's then.
+/// None of these functions reads a clock; `now` is a variable. Each has a form without the zone, for the recipe's zone.
 let timeFunctions: [FunctionDeclaration] = zonedFunctions.flatMap { [$0, $0.withoutZone] }
 
 private let zonedFunctions: [FunctionDeclaration] = [
   FunctionDeclaration(
     "time.next", parameters: [.timestamp, .string, .string], result: .timestamp,
-    summary: "The first instant after another at which clocks in a zone show a time of day.",
+    summary: "The first instant after another when clocks in a zone show a time of day.",
     example:
       "time.next(timestamp('2026-11-20T09:30:00Z'), '02:00', 'Australia/Sydney') == timestamp('2026-11-20T15:00:00Z')",
     literalCheck: checking((1, checkClock), (2, checkZone))
@@ -18,11 +18,11 @@ private let zonedFunctions: [FunctionDeclaration] = [
     let seconds = try secondOfDay(arguments.string(1))
     let zone = try context.zone(arguments.string(2))
     var date = zone.localTime(at: start).time.date.daysSinceEpoch
-    // Today's time may be past; of two days at most one is lost to a jump of the calendar.
+    // Today's time may be past; of two days at most one is skipped by a change of the calendar.
     for _ in 0..<4 {
       let time = CivilTime(CivilDate(daysSinceEpoch: date), secondOfDay: seconds)
       date += 1
-      // A whole day that does not exist has no such time.
+      // On a day that the zone skips, the time doesn't exist.
       if case .gap(_, let before, let after) = zone.resolve(time), after - before > 3 * 3600 { continue }
       let found = try instant(of: time, in: zone)
       if found > start { return .timestamp(found) }
@@ -31,7 +31,7 @@ private let zonedFunctions: [FunctionDeclaration] = [
   },
   FunctionDeclaration(
     "time.at", parameters: [.timestamp, .string, .string], result: .timestamp,
-    summary: "The instant of the same date at which clocks in a zone show a time of day.",
+    summary: "The instant on the same date when clocks in a zone show a time of day.",
     example:
       "time.at(timestamp('2026-11-20T09:30:00Z'), '08:00', 'Australia/Sydney') == timestamp('2026-11-19T21:00:00Z')",
     literalCheck: checking((1, checkClock), (2, checkZone))
@@ -54,7 +54,7 @@ private let zonedFunctions: [FunctionDeclaration] = [
   },
   FunctionDeclaration(
     "time.plusDays", parameters: [.timestamp, .int, .string], result: .timestamp,
-    summary: "The same time of day so many days later, or earlier, as clocks in a zone show it.",
+    summary: "The instant when clocks in a zone show the same time of day, the given number of days later, or earlier.",
     example:
       "time.plusDays(timestamp('2026-10-03T02:30:00Z'), 1, 'Australia/Sydney') == timestamp('2026-10-04T01:30:00Z')",
     literalCheck: checking((2, checkZone))
@@ -62,7 +62,7 @@ private let zonedFunctions: [FunctionDeclaration] = [
     let start = try arguments.timestamp(0)
     let days = try arguments.int(1)
     let zone = try context.zone(arguments.string(2))
-    // The second showing of a repeated time stays what it is.
+    // Adding 0 days must not change the second instant of a repeated time.
     guard days != 0 else { return arguments[0] }
     // No two dates are further apart.
     guard days.magnitude < 3_652_060 else { throw EvaluationError("\(days) days lead out of the years 1 to 9999") }
@@ -84,7 +84,7 @@ private let zonedFunctions: [FunctionDeclaration] = [
     "time.format", parameters: [.timestamp, .string, .string], result: .string,
     summary:
       "The instant as text in a zone: %Y-%m-%d, %H:%M:%S, %A or %a (weekday), %B or %b (month), "
-      + "%-d (without zero) and the like of strftime.",
+      + "%-d (without zero) and other clauses of strftime.",
     example:
       "time.format(timestamp('2026-11-20T09:30:00Z'), '%A %-d %B %Y, %H:%M', 'Australia/Sydney')"
       + " == 'Friday 20 November 2026, 20:30'",
@@ -97,7 +97,7 @@ private let zonedFunctions: [FunctionDeclaration] = [
   FunctionDeclaration(
     "time.parse", parameters: [.string, .string, .string], result: .timestamp,
     summary:
-      "The instant that a text names in a zone, read by a format as in `time.format`; without a time it is midnight.",
+      "The instant that a text names in a zone, parsed with a format as in `time.format`; midnight if it names no time.",
     example:
       "time.parse('20/11/2026 20:30', '%d/%m/%Y %H:%M', 'Australia/Sydney') == timestamp('2026-11-20T09:30:00Z')",
     literalCheck: checking(

@@ -1,8 +1,8 @@
 import Basics
 import Calendars
 
-// What the functions about wall clocks share. A time that a clock jumps over stands for the first instant after the
-// jump, one that it shows twice for the first: the rule of schedules (`CronExpression`).
+// Shared by the functions of wall-clock times. A time that a clock change skips means the first instant after the gap;
+// a time that is shown twice means the first of the two, as in schedules (`CronExpression`).
 
 /// The rules of a zone that an expression names.
 private func rules(_ name: String) throws(EvaluationError) -> TimeZoneRules {
@@ -19,14 +19,14 @@ extension EvaluationContext {
     do throws(EvaluationError) {
       return try rules(name)
     } catch {
-      // Guessing what was meant goes through all names.
+      // Finding a suggestion searches all names.
       try charge(steps: 1000)
       throw error
     }
   }
 }
 
-/// Seconds after midnight of a time of day that an expression gives.
+/// The seconds after midnight of a time of day in an expression.
 func secondOfDay(_ text: String) throws(EvaluationError) -> Int {
   if let seconds = CivilTime.secondOfDay(text) { return seconds }
   throw EvaluationError("\(spelled(.string(text))) isn't a time of day; write it as '02:00' or '17:30:15'")
@@ -42,7 +42,7 @@ func instant(
   return found
 }
 
-/// Checks constant arguments: each function gets the constant at its index and throws what is wrong with it.
+/// Checks constant arguments: each function receives the constant at its index and throws an error if it is invalid.
 func checking(
   _ checks: (index: Int, check: @Sendable (String) throws(EvaluationError) -> Void)...
 ) -> FunctionDeclaration.LiteralCheck {
@@ -78,7 +78,7 @@ let zonedGetters: [FunctionDeclaration] = [
 private func getter(
   _ name: String, _ summary: String, _ example: Int, _ get: @escaping @Sendable (CivilTime, Timestamp) -> Int
 ) -> FunctionDeclaration {
-  // `02:00` is an offset to CEL.
+  // In CEL, `02:00` is an offset.
   @Sendable func signed(_ name: String) -> String {
     CivilTime.secondOfDay(name) != nil && name.utf8.count == 5 ? "+" + name : name
   }

@@ -1,4 +1,4 @@
-// What people are asked: the list of questions, and one of them with what it is about.
+// The questions to people: the list, and the page of one question with its run.
 import Agent
 import Basics
 import HTTPServer
@@ -49,7 +49,7 @@ extension Pages {
       .element("h1", [:], Markup(title)),
     ]
     if let prompt {
-      // What the title can't hold is shown below it.
+      // The part that the title can't hold is shown below it.
       let rest = prompt.firstLine.utf8.count > longestTitle ? prompt.lines : Array(prompt.lines.dropFirst())
       if !rest.isEmpty { content.append(Part.prompt(rest)) }
     }
@@ -146,11 +146,11 @@ extension Part {
 }
 
 extension String {
-  /// What a question begins with.
+  /// The first line of a question.
   var firstLine: String { split(separator: "\n").first.map { String($0) } ?? "" }
   fileprivate var lines: [String] { split(separator: "\n").map { String($0) } }
 
-  /// What is before and after a text in it, if it is in it once.
+  /// The parts before and after a text, if it occurs exactly once.
   func utf8Parts(around text: String) -> (before: String, after: String)? {
     let (whole, part) = (Array(utf8), Array(text.utf8))
     guard whole.count >= part.count else { return nil }

@@ -1,4 +1,4 @@
-// What the pages' words and keys mean.
+// The page that explains the words and keys of the other pages.
 import Agent
 import Basics
 import HTTPServer

@@ -10,7 +10,7 @@ struct Markup: ExpressibleByStringInterpolation, Sendable {
   init(_ content: String) { text = Markup.escaped(content.linesAsPrinted) }
   init(stringLiteral value: String) { text = Markup.escaped(value) }
   init(stringInterpolation: Interpolation) { text = Markup.escaped(stringInterpolation.text.linesAsPrinted) }
-  /// What a field holds, which comes back as it is when the form is sent.
+  /// The content of a field; the form sends it back unchanged.
   init(field content: String) { text = Markup.escaped(content) }
   init(_ parts: [Markup]) { text = parts.map(\.text).joined() }
 
@@ -63,7 +63,7 @@ struct Markup: ExpressibleByStringInterpolation, Sendable {
       case "'": escaped += "&#39;"
       // As it is, a browser would make a line end of it.
       case "\r": escaped += "&#13;"
-      // A browser would make that of it; other control characters it leaves as they are.
+      // A browser would replace NUL by that; it keeps other control characters.
       case "\u{0}": escaped += "\u{FFFD}"
       default: escaped.unicodeScalars.append(scalar)
       }

@@ -1,4 +1,4 @@
-// The first page: what needs a person, what runs, and what comes.
+// The first page: runs that need a person, open runs, and coming slots.
 import Agent
 import Basics
 import HTTPServer
@@ -18,13 +18,13 @@ extension Pages {
     recently.endedSince = request.clock.now.advanced(by: .seconds(-recent))
     let ended = try await runs(request, recently).finished
     let failed = try await notRetried(ended, request)
-    // A person has to see to those that no worker can take up.
-    let (parked, running) = busy.openWithReasons.reversed().reduce(into: ([RunRecord](), [RunRecord]())) {
-      if busy.parked?[$1.id] != nil { $0.0.append($1) } else { $0.1.append($1) }
+    // A run that no worker can claim needs a person.
+    let (unclaimable, running) = busy.openWithReasons.reversed().reduce(into: ([RunRecord](), [RunRecord]())) {
+      if busy.unclaimable?[$1.id] != nil { $0.0.append($1) } else { $0.1.append($1) }
     }
-    var needs = (urgent.open.reversed() + parked).prefix(mostRows).map { openRow($0, request) }
+    var needs = (urgent.open.reversed() + unclaimable).prefix(mostRows).map { openRow($0, request) }
     needs += failed.prefix(mostRows - needs.count).map { finishedRow($0, request) }
-    let urgentCount = urgent.openCount + parked.count + failed.count
+    let urgentCount = urgent.openCount + unclaimable.count + failed.count
     let more: Markup =
       urgentCount > mostRows
       ? .element(
@@ -35,7 +35,7 @@ extension Pages {
     var content: [Markup] = [
       .element("h1", [:], "Now"),
       Part.heading("Needs attention", count: urgentCount), Part.rows(needs, orElse: sentence),
-      more, Part.heading("Running", count: busy.openCount - parked.count),
+      more, Part.heading("Running", count: busy.openCount - unclaimable.count),
       Part.rows(running.map { openRow($0, request) }, orElse: "No run is open."),
       busy.openCount > mostRows
         ? .element("p", [:], "The latest \(mostRows) are shown. ", Part.link("All open runs", to: "/runs")) : .nothing,

@@ -1,4 +1,4 @@
-// What the forms of pages do. Each ends with a redirection, so that loading a page again repeats nothing.
+// The actions of the pages' forms. Each ends with a redirection, so that loading a page again repeats nothing.
 import Agent
 import Basics
 import HTTPServer

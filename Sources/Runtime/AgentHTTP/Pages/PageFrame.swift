@@ -1,4 +1,4 @@
-// What all pages share: the head, and the way to the others.
+// The parts that all pages share: the head and the navigation.
 import Agent
 import Basics
 import HTTPServer
@@ -7,11 +7,11 @@ import RunState
 /// The frame around a page.
 struct PageFrame {
   var title: String
-  /// The path of the page among those of the top, such as `/runs`.
+  /// The path of the top-level page that this page belongs to, such as `/runs`.
   var section: String
   /// Who is logged in; nil on the page where one logs in.
   var visitor: String?
-  /// Of a page that is renewed while it is looked at.
+  /// How the page is renewed while a person looks at it; nil if it isn't.
   var live: Live?
   /// Whether every service is made up, which each page says then.
   var isSandbox: Bool
@@ -21,7 +21,7 @@ struct PageFrame {
   struct Live {
     /// Nil if nothing more will change.
     var seconds: Int?
-    /// What screen readers are told when it changes.
+    /// The text for screen readers when the content changes.
     var said: String
   }
 
@@ -37,7 +37,7 @@ struct PageFrame {
     return response
   }
 
-  /// The answer to somebody who may have the content already.
+  /// The answer to a browser that may have the content already.
   func response(to request: HTTPServerRequest) -> HTTPServerResponse {
     if let seen = request.headers["Errand-Seen"], seen == version { return HTTPServerResponse(status: 204) }
     return response()

@@ -1,15 +1,15 @@
 /// The pages for people: the same requests as the API's, shown as HTML and made by forms.
 ///
 /// A page shows nothing and does nothing that its visitor's token doesn't allow, because everything goes through
-/// `APIServer.reply`. What changes something is a form that is posted (`PageForms.swift`), whose `Origin` has to be this
-/// agent. Each page has a file of its own.
+/// `APIServer.reply`. Every change is a form that is posted (`PageForms.swift`), whose `Origin` has to be this agent.
+/// Each page has a file of its own.
 import Agent
 import Basics
 import HTTPServer
 import RunState
 import Runs
 
-/// One request for a page, of somebody who is logged in.
+/// One request for a page, from a person who is logged in.
 struct PageRequest: Sendable {
   let http: HTTPServerRequest
   let caller: APICaller
@@ -21,7 +21,7 @@ struct PageRequest: Sendable {
   let clock: WallClock
   let isSandbox: Bool
 
-  /// Asks for an answer of which the page needs what `read` takes from it; nil is for one of the wrong kind.
+  /// Sends a request, and reads the part that the page needs from the answer with `read`; nil is for the wrong kind.
   func ask<Answer>(_ request: AgentRequest, _ read: (AgentReply) -> Answer?) async throws(Problem) -> Answer {
     guard let answer = read(try await ask(request)) else { throw Problem(.fault, "the agent answered something else") }
     return answer
@@ -30,7 +30,7 @@ struct PageRequest: Sendable {
   func may(_ scope: TokenScope) -> Bool { caller.scopes.contains(scope) }
   var seesData: Bool { caller.seesData }
 
-  /// What the query says of a name; nil if that is nothing.
+  /// The value of a name in the query; nil if it is missing or blank.
   func given(_ name: String) -> String? { http.query[name].flatMap { $0.trimmed.isEmpty ? nil : $0.trimmed } }
 
   func frame(

@@ -75,7 +75,7 @@ enum Part {
           Markup(rows.map { row in .element("tr", [:], Markup(row.map { .element("td", [:], $0) })) }))))
   }
 
-  /// Names with what belongs to them, without those that have nothing.
+  /// A list of names with their values, without names that have none.
   static func facts(_ facts: [(String, Markup?)]) -> Markup {
     .element(
       "dl", [:],
@@ -117,13 +117,13 @@ enum Part {
     var kind: String?
     /// Whether a second click must not do it again, so that the form has a key of its own.
     var isOnce = false
-    /// Of what can't be undone: what it means; a second click is asked for.
+    /// The consequence of an action that can't be undone; a second click confirms it.
     var warning: String?
     /// The label of a text that may be given, and the name of its field.
     var text: (label: String, name: String)?
   }
 
-  /// A hidden field by which a form that is sent twice is known.
+  /// A hidden field that identifies a form, even when it is sent twice.
   static var key: Markup {
     .element("input", ["type": "hidden", "name": "key", "value": "form-" + [UInt8].random(16).hexadecimal])
   }

@@ -6,7 +6,7 @@ import RunState
 import Runs
 
 extension Pages {
-  /// - Parameter moved: Why the run wasn't started, with what differs from the plan.
+  /// - Parameter moved: The reason why the run wasn't started, with the differences from the plan.
   static func plan(
     _ request: PageRequest, _ digest: String, moved: Problem? = nil
   ) async throws(Problem) -> HTTPServerResponse {
@@ -150,7 +150,7 @@ private struct PlanPage {
     }.joined()
   }
 
-  /// What changes, in a sentence.
+  /// The changes, in a sentence.
   private var summary: String {
     let tally = document["tally"]
     var parts: [String] = []
@@ -175,7 +175,7 @@ private struct PlanPage {
     var action: String
     var conditions: String
     var changes: [(what: String, before: String?, after: String?)] = []
-    /// What would be done, such as commands, which have nothing before them.
+    /// Writes without a state before them, such as commands.
     var deeds: [String] = []
     var reasons: [String] = []
     /// The inputs of writes whose changes are unknown.
@@ -287,7 +287,7 @@ private struct PlanPage {
     return start + request.clock.date(due)
   }
 
-  /// A value of the document, in which an unknown value is a reason in parentheses.
+  /// A value of the document; a reason in parentheses replaces an unknown value.
   private static func shown(_ value: Value) -> Value {
     if let map = value.map {
       if map.count == 1, let reason = map["$unknown"]?.string { return .string("(\(reason))") }

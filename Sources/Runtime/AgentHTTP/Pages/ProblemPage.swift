@@ -2,7 +2,9 @@ import Agent
 import Basics
 import HTTPServer
 
-/// A problem as a page, and the page of a kind of problem, to which the type of each leads.
+/// A problem as a page, and the page about a kind of problem.
+///
+/// The type of a problem is the path of the latter.
 enum ProblemPage {
   /// Where the types of problems lead, before the name of the kind.
   static let root = "/problems/"

@@ -30,7 +30,7 @@ extension Pages {
   }
 
   /// - Parameters:
-  ///   - form: What was given before and is wrong, with what is wrong.
+  ///   - form: A form that was refused, with its faults.
   ///   - plan: A plan whose inputs are shown in the form.
   static func recipe(
     _ request: PageRequest, _ name: String, form: StartForm.Given?, plan: PlanRecord? = nil
@@ -97,7 +97,7 @@ extension RecipeRecord {
 }
 
 extension Part {
-  /// The text of a recipe with its lines numbered, and what the check says below the lines that it is about.
+  /// The text of a recipe with its lines numbered, and the findings below their lines.
   fileprivate static func recipe(_ text: String, _ findings: [FindingRecord]) -> Markup {
     var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     if lines.last == "" { lines.removeLast() }
@@ -134,7 +134,7 @@ extension Part {
     return .element("ul", areBranches ? ["class": "branches"] : [:], Markup(items))
   }
 
-  /// A line of YAML, in which keys and comments look different from the rest.
+  /// A line of YAML; keys and comments are highlighted.
   private static func line(_ line: Substring) -> Markup {
     let bytes = line.utf8
     let start = bytes.firstIndex { $0 != ASCII.space && $0 != UInt8(ascii: "-") } ?? bytes.endIndex

@@ -1,4 +1,4 @@
-// One run: why it is as it is, what a person can do, its steps, what it got and gave, and what it printed.
+// One run: the reason for its state, a person's actions, its steps, its inputs and outputs, and its log.
 import Agent
 import Basics
 import HTTPServer
@@ -84,7 +84,7 @@ extension Pages {
     ])
   }
 
-  // MARK: What a person can do
+  // MARK: A person's actions
 
   private static func actions(_ run: RunRecord, _ request: PageRequest) -> [Part.Action] {
     func action(
@@ -132,11 +132,11 @@ extension Pages {
         .element("a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], "Decide")))
   }
 
-  /// - Parameter output: The form of what the step gives, if a person has to say that.
+  /// - Parameter output: The form of the step's output, if a person has to give it.
   private static func resolution(
     of step: StepRecord, _ run: RunRecord, output: String?, _ request: PageRequest
   ) -> Markup {
-    // Who may not see what services say isn't told why.
+    // A visitor who may not see texts of services isn't shown the reason.
     let reason = (request.seesData ? step.error?.message : nil) ?? "It isn't known whether this step was done."
     let command = "errand runs resolve \(run.id) \(step.path.shellQuoted)"
     func choice(_ value: String, _ label: String, _ kind: String? = nil) -> Markup {
@@ -166,7 +166,7 @@ extension Pages {
         .element("p", [:], Part.code("\(command) --done | --retry | --fail"))))
   }
 
-  // MARK: What it printed
+  // MARK: The log
 
   /// The most lines on the page of a run.
   private static let mostLines = 200
@@ -187,7 +187,7 @@ extension Pages {
     return .element("pre", ["tabindex": "0", "aria-label": "Printed"], Markup(text))
   }
 
-  /// What the commands of a run printed, in pieces.
+  /// The log of a run, in pieces.
   static func logs(_ request: PageRequest, _ name: String) async throws(Problem) -> HTTPServerResponse {
     let run = try await shown(request, name)
     let from = max(0, request.given("from").flatMap { Int($0) } ?? 0)
@@ -206,7 +206,7 @@ extension Pages {
             "class": "button", "rel": "next",
             "href": pagePath("runs", run.id, "logs", query: [("step", step ?? ""), ("from", "\(piece.next)")]),
           ], "Next lines"))
-    // The end of what an open run printed is kept up to date.
+    // The end of an open run's log is kept up to date.
     let live: PageFrame.Live? =
       piece.isLast && !run.status.isEnded ? .init(seconds: 2, said: "\(counted(piece.lines.count, "line"))") : nil
     return request.frame(
@@ -230,7 +230,7 @@ extension RunRecord {
 }
 
 extension RunCause {
-  /// What started a run, in words.
+  /// The cause of a run, in words.
   var words: String {
     switch kind {
     case .manual: "by \(asker ?? "hand")"

@@ -1,5 +1,5 @@
-// The form by which a recipe is started: a field for each input, as its type wants. A form that was refused is shown
-// again with what was given, and each fault beside its field.
+// The form to start a recipe with: a field for each input, by its type. A form that was refused is shown again with the
+// texts that were typed, and each fault beside its field.
 import Agent
 import Basics
 import HTTPServer
@@ -14,14 +14,14 @@ struct StartForm {
     self.given = given
   }
 
-  /// What somebody typed, and what is wrong with it.
+  /// The texts that a person typed, and their faults.
   struct Given {
     var texts: [String: String] = [:]
     var faults: [String] = []
     /// The texts as the agent reads them: lists are JSON.
     fileprivate var sent: [String: String] = [:]
 
-    /// What a fault says of an input.
+    /// The messages about an input.
     fileprivate func faults(of input: String) -> [String] {
       faults.filter { Given.input(namedBy: $0) == input }.map { fault in
         // The agent's `input 'n' (int) is missing: …` repeats what the form shows beside the field.
@@ -121,7 +121,7 @@ struct StartForm {
   ) -> Markup {
     let required = isRequired ? "" : nil
     let invalid = isWrong ? "true" : nil
-    // What may be a secret after all isn't shown again.
+    // A text that may be a secret after all isn't shown again.
     let value =
       given.map { given in
         let text = given.texts[name] ?? ""
@@ -206,7 +206,7 @@ extension StartForm {
     if value.isNull { return nil }
     if isPlainList(schema), let entries = value.list?.map({ $0.string ?? JSON.shown($0) }), !entries.isEmpty {
       let text = entries.joined(separator: "\n")
-      // What would be read as another list, such as one with spaces around an entry, is JSON.
+      // A list that would be read differently from lines, such as one with spaces around an entry, is shown as JSON.
       if lines(text) == entries { return text }
     }
     return isJSON(schema) ? JSON.shown(value) : value.string ?? JSON.shown(value)
@@ -235,10 +235,10 @@ extension StartForm {
 }
 
 extension StartForm.Given {
-  /// Reads what a form gives.
+  /// Reads the texts of a form.
   ///
-  /// A field that is empty isn't given, except that of a text whose default the person took out. What isn't JSON where
-  /// it has to be is a fault already, because the agent's message wouldn't name the input.
+  /// An empty field isn't given, unless it is a text whose default the person removed. A text that isn't JSON where
+  /// JSON is needed is a fault already, because the agent's message wouldn't name the input.
   init(_ form: HTTPQuery, for recipe: RecipeRecord) {
     let inputs = recipe.inputs?["properties"]?.map
     // Nothing that a person typed may be lost, such as when an input was renamed since the page was shown.
@@ -292,8 +292,8 @@ extension StartForm.Given {
     faults += hidden
   }
 
-  /// The key of a form with what it gives: the same form sent twice is one start, and a changed one, such as after the
-  /// browser's Back, another.
+  /// The key of a form with its texts: the same form sent twice is one start, and a changed one, such as after the
+  /// browser's Back, is another.
   fileprivate func key(of form: String?) -> String? {
     guard let form, !form.isEmpty else { return nil }
     let parts = texts.sorted { $0.key.precedesByScalars($1.key) }.flatMap { [$0.key, $0.value] }
@@ -302,7 +302,7 @@ extension StartForm.Given {
 }
 
 extension Pages {
-  /// Plans or starts a run, or shows the form again with what is wrong.
+  /// Plans or starts a run, or shows the form again with its faults.
   static func start(
     _ request: PageRequest, _ name: String, _ form: HTTPQuery, isPlan: Bool = false
   ) async throws(Problem) -> HTTPServerResponse {

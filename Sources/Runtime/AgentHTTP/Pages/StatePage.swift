@@ -1,4 +1,4 @@
-// How the agent is, and what is wrong with the recipes.
+// The state of the agent, and the faults of the recipes.
 import Agent
 import Basics
 import HTTPServer

@@ -1,8 +1,8 @@
 // The steps of a run over the time it took, as a table with bars.
 //
 // A run may have hundreds of thousands of steps, so a page has one level of them: `in` in the address is the path of a
-// loop, whose items it lists, or of an item, whose steps it lists; without it the steps of the recipe are listed. What
-// the items of a loop came to is counted in the loop's row. No page has more than `mostRows` rows.
+// loop, to list its items, or of an item, to list its steps; without it, the steps of the recipe are listed. The loop's
+// row counts the results of its items. No page has more than `mostRows` rows.
 import Agent
 import Basics
 import HTTPServer
@@ -14,11 +14,11 @@ struct StepTable {
   /// The path of a loop or of an item; empty for the recipe.
   let place: StepPath
   private var rows: [StepRecord] = []
-  /// How many rows there are with those of other pages.
+  /// The number of rows on all pages.
   private var count = 0
   private let first: Int
   private let only: StepStatus?
-  /// How the items of each loop stand, by the loop's path.
+  /// The number of items with each status, by the loop's path.
   private var tallies: [StepPath: [StepStatus: Int]] = [:]
   /// The items that have steps.
   private var filled: Set<StepPath> = []
@@ -61,7 +61,7 @@ struct StepTable {
     count += 1
   }
 
-  // MARK: What it looks like
+  // MARK: Markup
 
   var markup: Markup {
     var parts: [Markup] = []
@@ -154,7 +154,7 @@ struct StepTable {
     ]
   }
 
-  /// What a step's status leaves out.
+  /// Details that the step's status leaves out.
   private func note(of step: StepRecord) -> [Markup] {
     var notes: [Markup] = []
     if let wait = step.wait {
@@ -196,7 +196,7 @@ struct StepTable {
       .element(
         "rect", ["class": kind, "x": "\(min(from, 994))", "y": "0", "width": "\(max(6, to - from))", "height": "10"])
     }
-    // What came before the last attempt is paler.
+    // The time before the last attempt is paler.
     let (from, to) = (share(step.startedAt), share(end))
     let change = step.attempts > 1 ? step.lastAttempt.map { share($0.startedAt) } ?? from : from
     let pieces =

@@ -1,7 +1,7 @@
 // A week of slots: past ones as the ledger has them, coming ones as they will be, by the clock of the folder's zone.
 //
-// A schedule with more than a few slots on a day has one entry there, which counts them. A day on which the clock
-// changes says so, because a slot may be twice in it or not at all.
+// A schedule with more than a few slots on a day has one entry there, with their number. A day with a clock change says
+// so, because a slot may be twice in it or not at all.
 import Agent
 import Basics
 import Calendars
@@ -53,7 +53,7 @@ struct WeekCalendar {
     days[max(0, min(6, day))].append(entry)
   }
 
-  // MARK: What it looks like
+  // MARK: Markup
 
   var markup: Markup {
     let sunday = monday.adding(days: 6)
@@ -104,7 +104,7 @@ struct WeekCalendar {
         ? .element("p", ["class": "quiet small"], "No slots") : .element("ul", [:], Markup(rows.map(\.markup))))
   }
 
-  /// What the clock does on a day on which it changes.
+  /// A note about the clock change on a day; none without a change.
   private func change(on date: CivilDate) -> Markup {
     let zone = request.clock.zone
     guard let first = zone.instant(of: CivilTime(date)), let end = zone.instant(of: CivilTime(date.adding(days: 1))),

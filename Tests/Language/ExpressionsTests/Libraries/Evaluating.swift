@@ -1,7 +1,7 @@
 import Basics
 import Expressions
 
-/// The value of an expression without variables, or what is wrong with it: `checked: …` or `ran: …`.
+/// The value of an expression without variables, or its error: `checked: …` or `ran: …`.
 ///
 /// - Parameter strings: Variables of type string, so that nothing about them is known when the expression is checked.
 func outcome(_ text: String, _ strings: KeyValuePairs<String, String> = [:]) -> String {

@@ -16,7 +16,7 @@ import Testing
     ("',a,'.split(',')", "['', 'a', '']"),
     ("'a,b'.split(',', 0)", "[]"), ("' \\u2003x\\u00a0'.trim()", "'x'"), ("'\\u200bx'.trim()", "'\u{200B}x'"),
     ("'   '.trim()", "''"), ("'e\\u0301x'.reverse()", "'x\u{301}e'"), ("['a'].join(', ')", "'a'"),
-    // An e with an accent is no e, although Swift finds one in the other's clusters.
+    // An e with an accent isn't an e, although Swift finds one in the other's clusters.
     ("'e\\u0301'.indexOf('e')", "0"), ("'\\u00e9'.indexOf('e')", "-1"),
   ])
   func `counts and finds by code points`(_ text: String, _ result: String) {
@@ -64,7 +64,7 @@ import Testing
     ("'%s'.format([{'b': [1, 2.5], 'a': null}])", "'{a: null, b: [1, 2.5]}'"),
     ("'%s'.format([duration('90s')])", "'90s'"), ("'%s|%s'.format(['e\\u0301', b'xyz'])", "'e\u{301}|xyz'"),
     ("'%.20f'.format([0.1])", "'0.10000000000000000555'"), ("'%f'.format([1e300]).size()", "308"),
-    // Values left over are no fault, as in cel-go.
+    // Extra values aren't a fault, as in cel-go.
     ("'a'.format([1])", "'a'"),
   ])
   func `formats values`(_ text: String, _ result: String) {

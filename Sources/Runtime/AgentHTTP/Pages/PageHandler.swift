@@ -5,8 +5,8 @@ import HTTPServer
 import Recipes
 import RunState
 
-extension Gate {
-  /// The name of the cookie by which a browser is known.
+extension Authenticator {
+  /// The name of the browser's session cookie.
   ///
   /// A browser sends the cookies of a host to all of its ports, so that each agent of a machine has its own name.
   static func cookie(for request: HTTPServerRequest) -> String {
@@ -17,9 +17,9 @@ extension Gate {
   }
 
   /// The caller of a page, by the browser's cookie or as programs are known; nil without a login.
-  func visitor(of request: HTTPServerRequest, _ sessions: SessionBook) async throws(Problem) -> APICaller? {
+  func visitor(of request: HTTPServerRequest, _ sessions: SessionTable) async throws(Problem) -> APICaller? {
     if request.account != nil || request.headers["Authorization"] != nil { return try await caller(of: request) }
-    guard let session = request.cookie(Gate.cookie(for: request)),
+    guard let session = request.cookie(Authenticator.cookie(for: request)),
       let visitor = sessions.visitor(of: session, at: time.now())
     else {
       return nil
@@ -44,7 +44,7 @@ extension Gate {
   func cookieHeader(_ session: String, lasting span: TimeSpan, for request: HTTPServerRequest) -> String {
     let isSecure = settings.publicURL?.hasPrefix("https://") ?? false
     return
-      "\(Gate.cookie(for: request))=\(session); Path=/; Max-Age=\(Int(span.inSeconds)); HttpOnly; SameSite=Strict\(isSecure ? "; Secure" : "")"
+      "\(Authenticator.cookie(for: request))=\(session); Path=/; Max-Age=\(Int(span.inSeconds)); HttpOnly; SameSite=Strict\(isSecure ? "; Secure" : "")"
   }
 }
 
@@ -62,7 +62,7 @@ extension HTTPServerRequest {
 }
 
 extension HTTPServerRequest {
-  /// The path of the page that a form is on: the one that the browser names, or that of what the form is about.
+  /// The path of the form's page: the referring page, or else the page of the form's subject.
   var pageOfForm: String {
     if let referer = headers["Referer"], let scheme = referer.utf8Parts(around: "://") {
       let path = Substring(scheme.after.utf8.drop { $0 != ASCII.slash })
@@ -74,25 +74,25 @@ extension HTTPServerRequest {
 
 /// Logging in and out.
 struct LoginPage {
-  let gate: Gate
-  let sessions: SessionBook
+  let authenticator: Authenticator
+  let sessions: SessionTable
   let isSandbox: Bool
 
   /// The answer to a request for `/login` or `/logout`.
   func answer(_ request: HTTPServerRequest) async throws(Problem) -> HTTPServerResponse {
-    if request.method == "POST", request.account == nil { try gate.checkIsOfPage(request) }
-    let now = gate.time.now()
+    if request.method == "POST", request.account == nil { try authenticator.checkIsOfPage(request) }
+    let now = authenticator.time.now()
     let target = LoginPage.target(request.query["to"] ?? request.form["to"])
     let kept = LoginPage.kept(in: request)
     switch (request.rawPath, request.method) {
     case ("/logout", "POST"):
-      if let session = request.cookie(Gate.cookie(for: request)) { sessions.end(session) }
+      if let session = request.cookie(Authenticator.cookie(for: request)) { sessions.end(session) }
       var response = Pages.redirect("/login")
-      response.headers["Set-Cookie"] = gate.cookieHeader("", lasting: .zero, for: request)
+      response.headers["Set-Cookie"] = authenticator.cookieHeader("", lasting: .zero, for: request)
       return response
     case ("/login", "POST"):
       let text = (request.form["token"] ?? "").trimmed
-      guard let digest = SHA256.digest(of: Array(text.utf8)), let token = await gate.validToken(digest) else {
+      guard let digest = SHA256.digest(of: Array(text.utf8)), let token = await authenticator.validToken(digest) else {
         return form(target, fault: "This token isn't valid. 'errand token new NAME' makes one.", keeping: kept)
       }
       guard token.scopes.contains(.read) else {
@@ -100,7 +100,7 @@ struct LoginPage {
       }
       return enter(sessions.begin(for: .token(sha256: digest), at: now), target, keeping: kept, request)
     case ("/login", _):
-      // What only looks at an address asks by HEAD, and must not use the link up.
+      // A client that only checks an address sends HEAD, and must not use up the link.
       guard request.method == "GET", let link = request.query["link"] else { return form(target, fault: nil) }
       guard let session = sessions.open(link: link, at: now) else {
         return form(target, fault: "This link has been used, or a minute has passed. 'errand open' makes a new one.")
@@ -126,7 +126,7 @@ struct LoginPage {
   private static let path = "path"
   private static let mark = "kept."
 
-  /// The form that is kept in the page on which a person logs in, if there is one.
+  /// The earlier form that the login page keeps, if there is one.
   private static func kept(in request: HTTPServerRequest) -> HTTPQuery {
     HTTPQuery(
       request.form.items.filter { $0.name.hasPrefix(mark) }.map {
@@ -168,7 +168,8 @@ struct LoginPage {
     _ session: String, _ target: String, keeping kept: HTTPQuery = HTTPQuery(), _ request: HTTPServerRequest
   ) -> HTTPServerResponse {
     var response = kept.items.isEmpty ? Pages.redirect(target) : offer(kept, target)
-    response.headers["Set-Cookie"] = gate.cookieHeader(session, lasting: SessionBook.sessionLifetime, for: request)
+    response.headers["Set-Cookie"] = authenticator.cookieHeader(
+      session, lasting: SessionTable.sessionLifetime, for: request)
     return response
   }
 

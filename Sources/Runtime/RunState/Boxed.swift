@@ -1,6 +1,7 @@
-/// What most records lack, kept apart from them, so that those without it are small: a run may have thousands.
+/// A value that most records lack, kept outside of the record, so that records without it are small: a run may have
+/// thousands.
 @propertyWrapper
-package struct Apart<Wrapped: Sendable & Equatable>: Sendable, Equatable {
+package struct Boxed<Wrapped: Sendable & Equatable>: Sendable, Equatable {
   private indirect enum Box: Sendable, Equatable {
     case none
     case some(Wrapped)

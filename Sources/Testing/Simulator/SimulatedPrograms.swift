@@ -9,7 +9,7 @@ import Synchronization
 import Threads
 
 // Programs that begin, end, and die.
-extension World {
+extension SimulatedServices {
   /// Starts a program on the disk's contents; that may fail.
   func start() {
     let time = ManualClock(now)
@@ -20,7 +20,7 @@ extension World {
     let work = thread.work
     program = nil
     let small = CompactionRule(smallest: compactsAt, timesSnapshot: 1)
-    seams.disk(disk)
+    components.disk(disk)
     let opened = finish(time) { [disk] () async -> Result<FileStateStore, StateError> in
       do throws(StateError) {
         return .success(
@@ -41,10 +41,11 @@ extension World {
     }
     audit.compare(found: files.state)
     life.keep { files.run($0) }
-    let store = AuditedStore(seams.store(files), audit, life)
+    let store = AuditedStore(components.store(files), audit, life)
     looks += 1
     let agent = place.agent(
-      on: seams.agent(store), keptIn: store, token: token, time: seams.time(time), redactor: seams.redactor,
+      on: components.agent(store), keptIn: store, token: token, time: components.time(time),
+      redactor: components.redactor,
       isLimited: isLimited)
     guard let schedules = agent.schedules else { return }
     let host = agent.host
@@ -129,7 +130,7 @@ extension World {
   }
 }
 
-/// What the programs of a world share besides the state: recipes, files that people put there, and chance.
+/// Shared by the programs besides the state: recipes, files that people put there, and chance.
 struct SimulatedPlace: Sendable {
   static let catalog = ActionCatalog([SimulatedPlugin.self])
 
@@ -148,7 +149,7 @@ struct SimulatedPlace: Sendable {
   ///
   /// - Parameters:
   ///   - kept: The store without planted defects.
-  ///   - token: What the service knows the program by.
+  ///   - token: The program's identity for the service.
   func agent(
     on store: any StateStore, keptIn kept: any StateStore, token: String, time: any TimeSource, redactor: Redactor,
     isLimited: Bool
@@ -158,7 +159,7 @@ struct SimulatedPlace: Sendable {
     let secrets = Secrets(environment: ["TOKEN": SimulatedService.secret])
     let pool = ServicePool(time: time)
     var served = LocalAgent.Served(["recipes"], in: checks.environment(folder))
-    served.files = folder.seam
+    served.files = folder.files
     served.files.check = { [checks] in checks.check($0, $1) }
     served.newID = { [ids] in ids.next(at: $0) }
     served.watched = inbox.watched
@@ -212,7 +213,7 @@ final class SharedRandom: Sendable {
 /// Recipes, each checked once for the texts that it is made of.
 final class CheckedRecipes: Sendable {
   private struct Known {
-    /// What was read besides the recipe's own text; nil if there was no such file.
+    /// The files that were read besides the recipe's own text; nil if there was no such file.
     var reads: [(path: String, text: [UInt8]?)]
     var checked: CheckedRecipe
   }

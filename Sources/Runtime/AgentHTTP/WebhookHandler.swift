@@ -8,7 +8,7 @@ import HTTPServer
 import Recipes
 import Synchronization
 
-/// How often deliveries were answered with which status, by the path of the webhook.
+/// The number of answers to deliveries by status and path of the webhook.
 package final class HookCounts: Sendable {
   package struct Key: Sendable, Hashable {
     /// Empty for an address that is no webhook's, so that strangers make no entries here.
@@ -29,7 +29,7 @@ package final class HookCounts: Sendable {
 }
 
 /// Answers one request to the address of a webhook.
-struct WebhookDoor {
+struct WebhookHandler {
   let service: RunService
   let counts: HookCounts
   let isReady: Bool
@@ -54,8 +54,8 @@ struct WebhookDoor {
       try HTTPQuery(form: request.body, request.contentType).items.map { ($0.name, $0.value) }
     }
     switch await service.receive(delivery, at: path) {
-    case .received(let id): return WebhookDoor.receipt(id, isNew: true)
-    case .known(let id): return WebhookDoor.receipt(id, isNew: false)
+    case .received(let id): return WebhookHandler.receipt(id, isNew: true)
+    case .known(let id): return WebhookHandler.receipt(id, isNew: false)
     case .unknownPath: throw Problem(.noSuchPath, "this address has no webhook")
     case .tooLarge: throw Problem(.tooLarge, "a delivery has at most 1 MiB")
     case .unverified:

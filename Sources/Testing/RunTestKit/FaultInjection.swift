@@ -2,7 +2,7 @@ import Basics
 import Synchronization
 
 /// How often statements of a simulated database fail, and how.
-package final class Weather: Sendable {
+package final class FaultInjection: Sendable {
   private let content: Mutex<(random: SeededGenerator, chance: Int)>
 
   package init(_ database: SimulatedDatabase, seed: UInt64) {
@@ -10,7 +10,7 @@ package final class Weather: Sendable {
     database.setFaults { [self] in next() }
   }
 
-  /// Of a hundred statements, how many fail.
+  /// How many of a hundred statements fail.
   package var chance: Int {
     get { content.withLock { $0.chance } }
     set { content.withLock { $0.chance = newValue } }

@@ -5,7 +5,7 @@ package import RunTestKit
 package import Runs
 
 /// Where a test may plant defects between the parts of a simulated program, to see that they are found.
-package struct Seams: Sendable {
+package struct Components: Sendable {
   /// Between the agent and the audit: its changes count as the agent's faults.
   package var agent: @Sendable (any LocalStateStore) -> any LocalStateStore = { $0 }
   /// Between the audit and the files: its changes count as the store's faults.

@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunState
 
-@Suite struct SecretBookTests {
+@Suite struct SecretRegistryTests {
   private static let secrets = [
     "abcd", "tok-5Xw9QzLr7TnB2xWc9LmZ4kVb8HsJ3pGd6Ye", #"p"%+ä\/ é😀"#, "line one\nline two", "4711", "a%2Bb&<c>'d",
     "Konstanz",
@@ -65,21 +65,21 @@ import Testing
 
   @Test(arguments: secrets)
   func `a kept value holds no secret, and is restored exactly`(_ secret: String) async throws {
-    let book = SecretBook()
-    book.learn([("OTHER", "something else"), ("S", secret)])
-    for text in SecretBookTests.spellings(of: secret) {
+    let registry = SecretRegistry()
+    registry.learn([("OTHER", "something else"), ("S", secret)])
+    for text in SecretRegistryTests.spellings(of: secret) {
       for value in [
         Value.string(text), .string("before \(text) after \(text)"), .object(["a": .list([.string(text), .null])]),
         .map(ValueMap([(text, .string("x"))])), .bytes([0xFF] + Array(text.utf8) + [0]),
         Value(.optional(.string(text))),
       ] {
-        let masked = try book.masked(value)
+        let masked = try registry.masked(value)
         #expect(masked.isMasked, "\(text)")
         let kept = try JSON.text(masked.encoded())
         #expect(SecretFinder([("S", secret)]).finds(in: kept).isEmpty, "\(kept)")
         let read = try Value(reading: JSON.parse(kept))
         #expect(read == masked)
-        #expect(try await book.restored(read, as: "it") == value, "\(text)")
+        #expect(try await registry.restored(read, as: "it") == value, "\(text)")
         #expect(!(try JSON.text(read)).contains(secret))
       }
     }
@@ -87,15 +87,15 @@ import Testing
 
   @Test func `a long secret in lines of digits is kept by reference to the byte`() async throws {
     let secret = (0..<40).map { "part \($0 * 7919)" }.joined(separator: ".")
-    let book = SecretBook()
-    book.learn([("S", secret)])
+    let registry = SecretRegistry()
+    registry.learn([("S", secret)])
     for (digits, width) in [(Array(secret.utf8).base64, 76), (Array("token=\(secret);".utf8).hexadecimal, 60)] {
       for end in ["\n", "\r\n"] {
-        let text = "-----\n" + SecretBookTests.broken(digits, after: width, by: end) + "\n-----\n"
-        let masked = try book.masked(.string(text))
+        let text = "-----\n" + SecretRegistryTests.broken(digits, after: width, by: end) + "\n-----\n"
+        let masked = try registry.masked(.string(text))
         let kept = try JSON.text(masked.encoded())
         #expect(kept.utf8.count < 700, "\(kept)")
-        #expect(try await book.restored(Value(reading: JSON.parse(kept)), as: "it") == .string(text))
+        #expect(try await registry.restored(Value(reading: JSON.parse(kept)), as: "it") == .string(text))
       }
     }
     let letter = Needle.Scalar(value: 0x41, utf8: [0x41])
@@ -103,44 +103,44 @@ import Testing
   }
 
   @Test func `a secret whose bytes were read as characters is found, and restored`() async throws {
-    let book = SecretBook()
+    let registry = SecretRegistry()
     let secret = "s3cr\"t+%é-äbc"
-    book.learn([("A", secret)])
+    registry.learn([("A", secret)])
     let read = String(String.UnicodeScalarView(secret.utf8.map { UnicodeScalar($0) }))
     for text in [read, "Bearer \(read)", JSON.quoted(read)] {
-      let masked = try book.masked(.string(text))
+      let masked = try registry.masked(.string(text))
       #expect(!(try JSON.text(masked.encoded()).contains("s3cr")), "\(text)")
-      #expect(try await book.restored(masked, as: "it") == .string(text))
+      #expect(try await registry.restored(masked, as: "it") == .string(text))
     }
   }
 
   @Test func `overlapping secrets leave nothing of either`() async throws {
-    let book = SecretBook()
-    book.learn([("A", "abcdef"), ("B", "defghijkl"), ("C", "abcdefgh")])
+    let registry = SecretRegistry()
+    registry.learn([("A", "abcdef"), ("B", "defghijkl"), ("C", "abcdefgh")])
     for text in ["abcdefghijkl", "xabcdefghx", "abcdefabcdefghijkl"] {
-      let masked = try book.masked(.string(text))
+      let masked = try registry.masked(.string(text))
       let kept = try JSON.text(masked.encoded())
       for part in ["abc", "fgh", "ijkl"] { #expect(!kept.contains(part), "\(kept)") }
-      #expect(try await book.restored(masked, as: "it") == .string(text))
+      #expect(try await registry.restored(masked, as: "it") == .string(text))
     }
   }
 
   @Test func `numbers that hold a secret are kept by reference`() async throws {
-    let book = SecretBook()
-    book.learn([("PIN", "4711")])
+    let registry = SecretRegistry()
+    registry.learn([("PIN", "4711")])
     for value in [Value.int(4711), .int(-124711), .uint(47110), .double(4711.5)] {
-      let masked = try book.masked(value)
+      let masked = try registry.masked(value)
       #expect(masked.isMasked)
-      #expect(try await book.restored(Value(reading: masked.encoded()), as: "it") == value)
+      #expect(try await registry.restored(Value(reading: masked.encoded()), as: "it") == value)
     }
-    #expect(try book.masked(.int(4712)) == .int(4712))
+    #expect(try registry.masked(.int(4712)) == .int(4712))
   }
 
   @Test func `a secret that has changed or is missing is reported`() async throws {
-    let book = SecretBook()
-    book.learn([("A", "first text")])
-    let masked = try book.masked(.string("it is first text"))
-    let other = SecretBook()
+    let registry = SecretRegistry()
+    registry.learn([("A", "first text")])
+    let masked = try registry.masked(.string("it is first text"))
+    let other = SecretRegistry()
     var missing = StateError(.secret, "the secret 'A' is missing, and the list holds its text; set 'A'")
     missing.missing = "A"
     await #expect(throws: missing) {
@@ -154,19 +154,19 @@ import Testing
     // The former text of a secret that is renewed is gone for good.
     other.ask(renewed: { $0 == "A" }) { _, _ in nil }
     #expect(try await other.restored(masked, as: "the list") == .string("it is another text"))
-    let fresh = SecretBook()
+    let fresh = SecretRegistry()
     fresh.ask(renewed: { $0 == "A" }) { _, _ in "a third text" }
     #expect(try await fresh.restored(masked, as: "the list") == .string("it is a third text"))
-    let setting = SecretBook()
+    let setting = SecretRegistry()
     setting.learn([("connections.desk #1", "first text")])
     let nameless =
       "a secret setting of the connection 'desk' is missing, and the list holds its text; set it in errand.yaml"
     missing = StateError(.secret, nameless)
     missing.missing = "connections.desk #1"
     await #expect(throws: missing) {
-      try await SecretBook().restored(setting.masked(.string("it is first text")), as: "the list")
+      try await SecretRegistry().restored(setting.masked(.string("it is first text")), as: "the list")
     }
-    let asking = SecretBook()
+    let asking = SecretRegistry()
     asking.ask { name, isFresh in name == "A" && isFresh ? "first text" : "what was read before" }
     #expect(try await asking.restored(masked, as: "the list") == .string("it is first text"))
   }
@@ -184,12 +184,12 @@ import Testing
   func `a secret without its blanks and line ends is kept by reference`(
     _ secret: String, _ text: String, _ isMasked: Bool
   ) async throws {
-    let book = SecretBook()
-    book.learn([("S", secret)])
-    let masked = try book.masked(.string(text))
+    let registry = SecretRegistry()
+    registry.learn([("S", secret)])
+    let masked = try registry.masked(.string(text))
     #expect(masked.isMasked == isMasked)
     let read = try Value(reading: JSON.parse(JSON.text(masked.encoded())))
-    #expect(try await book.restored(read, as: "it") == .string(text))
+    #expect(try await registry.restored(read, as: "it") == .string(text))
   }
 
   @Test func `in a text for display, blanks and broken lines hide nothing`() {
@@ -207,14 +207,14 @@ import Testing
   @Test(arguments: [("", "\\", 300_000), ("", " \n", 150_000), ("%", "25", 5_000), ("", "\\u005c", 10_000)])
   func `long runs of escapes are searched quickly`(_ start: String, _ unit: String, _ count: Int) async throws {
     let text = start + String(repeating: unit, count: count)
-    let book = SecretBook()
-    book.learn([("A", "\\\\server\\share"), ("B", " two  blanks"), ("C", "%25 of it"), ("D", "\"quoted\"")])
+    let registry = SecretRegistry()
+    registry.learn([("A", "\\\\server\\share"), ("B", " two  blanks"), ("C", "%25 of it"), ("D", "\"quoted\"")])
     let begin = ContinuousClock.now
-    #expect(book.finder.redact(text) == text)
+    #expect(registry.finder.redact(text) == text)
     for secret in ["\\\\server\\share", "\"quoted\""] {
       let escaped = JSON.quoted(JSON.quoted(secret))
-      #expect(book.finder.redact("\(text)\(secret)\(text)").contains(secret) == false)
-      #expect(book.finder.redact("\(text)x\(escaped)x\(text)").contains(secret.prefix(8).dropFirst(3)) == false)
+      #expect(registry.finder.redact("\(text)\(secret)\(text)").contains(secret) == false)
+      #expect(registry.finder.redact("\(text)x\(escaped)x\(text)").contains(secret.prefix(8).dropFirst(3)) == false)
     }
     // A search of the whole rest at each place would take hours.
     #expect(begin.duration(to: .now) < .seconds(60))
@@ -230,13 +230,13 @@ import Testing
   }
 
   @Test func `a key of a request is kept as a text, and no other text is taken for a reference`() async throws {
-    let book = SecretBook()
-    book.learn([("S", "sesame-4711")])
+    let registry = SecretRegistry()
+    registry.learn([("S", "sesame-4711")])
     for text in ["key", "key of sesame-4711", #"{"$masked":["x"]}"#, #"{"$masked":[["S","00"]]}"#] {
-      let kept = try book.masked(text: text)
+      let kept = try registry.masked(text: text)
       #expect(!kept.contains("sesame"))
-      #expect(try await book.restored(text: kept, as: "it") == text)
-      #expect(SecretBook.shown(text: kept) == text.replacing("sesame-4711", with: "•••"))
+      #expect(try await registry.restored(text: kept, as: "it") == text)
+      #expect(SecretRegistry.shown(text: kept) == text.replacing("sesame-4711", with: "•••"))
     }
   }
 }

@@ -1,55 +1,55 @@
 package import Basics
 import YAMLReader
 
-/// A text after the fixes of its faults were applied, as far as each left the text with fewer faults.
+/// A text after the search for fixes, which keeps a fix only if it leaves the text with fewer faults.
 ///
-/// A fix is tried before it is kept: with it the fault must be gone and no other have come. What it brings to light, as
-/// the first readable text shows all faults of a recipe that YAML couldn't read, may be mended in turn, and only the
-/// whole is judged. A fault is known by its severity and message, since fixes move what comes after them.
+/// A fix is tried before it is kept: the fault must be gone, and no other may appear. A fix can bring other faults to
+/// light: once YAML can read a recipe, all its faults show. Those may be fixed in turn, and then only the overall
+/// result is judged. Two faults are the same if they have the same severity and message, since fixes move the text
+/// after them.
 ///
-/// Each check takes as long as the text is long, so as many fixes as possible are tried in one: first all, then all but
-/// those beside which other faults came up, which mostly finds the good ones in a few checks. Halves of the rest, and one
-/// fix after the other, cost more, and are tried as long as there is time.
-package struct Mending {
+/// The time of a check grows with the text, so as many fixes as possible are tried in one check: first all, then all
+/// except the ones near new faults, which mostly finds the good ones in a few checks. Trying halves of the rest, and
+/// single fixes, costs more; both are tried while there is time.
+package struct FixSearch {
   /// The text as it is left.
   package private(set) var text: [UInt8]
   /// The titles of the fixes that were applied.
   package private(set) var applied: [String] = []
-  /// Whether no fix was left untried for want of time.
+  /// Whether all fixes were tried in the time allowed.
   package private(set) var isComplete = true
-  /// What is at fault in the text.
+  /// The faults in the text.
   private var faults: [Diagnostic]
 
-  /// Finds what is at fault in a text.
+  /// Finds the faults in a text.
   package typealias Check = ([UInt8]) -> [Diagnostic]
 
-  /// Rounds of fixes, in each of which all that stand apart are applied.
+  /// The most rounds of fixes; each round applies all fixes that don't overlap.
   private static let mostRounds = 10
-  /// How often the fixes beside which faults came up are left out before halves are tried.
+  /// How often fixes near new faults are left out before halves are tried.
   private static let mostSiftings = 6
-  /// How often fixes that bring faults to light may follow one another.
+  /// The longest chain of fixes that each bring faults to light.
   private static let deepest = 4
-  /// How often a text is checked at most; a hostile one could make every fix bring others.
+  /// The most checks of a text, since a hostile text could make every fix bring other faults.
   private static let mostChecks = 20...400
-  /// How many bytes are checked at most, as far as the checks above allow.
+  /// The most bytes that are checked, within the bounds of `mostChecks`.
   private static let mostBytes = 2 << 20
-  /// How often fixes are applied to a text that YAML can't read, of which it tells one fault at a time and no more of
-  /// the text is looked at.
+  /// The most rounds for a text that YAML can't read, because YAML reports one fault at a time, and reads no further.
   private static let mostUnread = 5000
 
   /// - Parameter hasTime: Whether another check may begin.
   package init(_ text: [UInt8], hasTime: @escaping () -> Bool = { true }, check: @escaping Check) {
     self.text = text
     faults = check(text)
-    let affordable = Mending.mostBytes / max(text.count, 1)
-    let most = min(max(affordable, Mending.mostChecks.lowerBound), Mending.mostChecks.upperBound)
+    let affordable = FixSearch.mostBytes / max(text.count, 1)
+    let most = min(max(affordable, FixSearch.mostChecks.lowerBound), FixSearch.mostChecks.upperBound)
     var trials = Trials(check: check, hasTime: hasTime, left: most)
     if !isReadable { makeReadable(&trials) }
     mend(&trials, depth: 0)
     isComplete = !trials.isOver
   }
 
-  /// What may still be tried.
+  /// The checks that are left.
   private struct Trials {
     let check: Check
     let hasTime: () -> Bool
@@ -70,23 +70,24 @@ package struct Mending {
 
   /// Applies fixes until YAML can read the text, or none if it can't with all of them.
   ///
-  /// What there was no time for is left to another time if all before were further up in the text.
+  /// If time runs out while every fix so far has moved the first fault further down, these fixes are kept, and a later
+  /// search can continue.
   private mutating func makeReadable(_ trials: inout Trials) {
     var next = self
-    for _ in 0..<Mending.mostUnread {
+    for _ in 0..<FixSearch.mostUnread {
       guard trials.hasTime() else {
         trials.isOver = true
         self = next
         return
       }
-      let mended = Mending.apart(next.faults.filter { $0.certainFix != nil })
+      let mended = FixSearch.apart(next.faults.filter { $0.certainFix != nil })
       guard let first = mended.compactMap({ $0.certainFix?.edits.first?.range.lowerBound }).min() else { return }
       next.apply(mended, trials.check)
       if next.isReadable {
         self = next
         return
       }
-      // Where nothing moves on, the fix only made another fault of the same.
+      // Without progress, the fix only replaced a fault by another of its kind.
       let isStuck = next.faults.contains { fault in
         fault.severity == .error && (fault.location?.range.lowerBound ?? 0) < first
       }
@@ -104,8 +105,8 @@ package struct Mending {
   }
 
   private mutating func mend(_ trials: inout Trials, depth: Int) {
-    for _ in 0..<Mending.mostRounds {
-      let mendable = Mending.apart(mendable)
+    for _ in 0..<FixSearch.mostRounds {
+      let mendable = FixSearch.apart(mendable)
       if let most = sifting(mendable, &trials) {
         self = most
         continue
@@ -114,19 +115,19 @@ package struct Mending {
         self = all
         continue
       }
-      let groups = Mending.groups(of: mendable)
+      let groups = FixSearch.groups(of: mendable)
       let good = good(among: groups, &trials)
       if let some = applying(good, &trials, depth: nil) {
         self = some
         continue
       }
-      var one: Mending?
+      var one: FixSearch?
       for group in groups where one == nil && (groups.count > 1 || group.count == 1) {
         one = applying(group, &trials, depth: depth)
       }
       for group in groups where one == nil && group.count > 1 {
         one = applying([group[0]], &trials, depth: depth)
-        // What holds for one need not hold for all.
+        // The group's other faults remain untried.
         trials.isOver = true
       }
       guard let one else { return }
@@ -134,11 +135,11 @@ package struct Mending {
     }
   }
 
-  /// The faults whose fixes leave no doubt.
+  /// The faults with a certain fix.
   ///
-  /// A name that expressions read at several places is more likely right, and wrong where it is declared.
+  /// If expressions read an undeclared name at several places, it is probably the declaration that is misspelt.
   private var mendable: [Diagnostic] {
-    let counts = Mending.counts(faults.filter { $0.certainFix != nil })
+    let counts = FixSearch.counts(faults.filter { $0.certainFix != nil })
     return faults.filter { fault in
       fault.certainFix != nil && !(fault.message.hasSuffix("`?") && counts[Key(fault), default: 0] > 1)
     }
@@ -147,13 +148,14 @@ package struct Mending {
   /// More faults than these are tried by kinds, so that they don't take more checks than a few.
   private static let mostAlone = 16
 
-  /// What is tried together: faults of one kind, which have mostly the same to hide, or each alone if they are few.
+  /// The groups of faults that are tried together: faults of one kind, whose fixes mostly reveal the same faults, or
+  /// single faults if there are few.
   private static func groups(of faults: [Diagnostic]) -> [[Diagnostic]] {
     if faults.count <= mostAlone { return faults.map { [$0] } }
     var groups: [[Diagnostic]] = []
     var places: [Substring: Int] = [:]
     for fault in faults {
-      // Behind the first name or number it is about one thing.
+      // Faults of one kind have the same text before the first name or number.
       let kind = fault.message.prefix { $0 != "'" && $0 != "`" && !$0.isNumber }
       if let place = places[kind] {
         groups[place].append(fault)
@@ -165,10 +167,10 @@ package struct Mending {
     return groups
   }
 
-  /// What is left with the fixes of some faults but those beside which other faults come up.
-  private func sifting(_ faults: [Diagnostic], _ trials: inout Trials) -> Mending? {
+  /// A copy with the fixes of some faults applied, without the fixes near new faults; nil if that doesn't help.
+  private func sifting(_ faults: [Diagnostic], _ trials: inout Trials) -> FixSearch? {
     var tried = faults
-    for _ in 0..<Mending.mostSiftings {
+    for _ in 0..<FixSearch.mostSiftings {
       guard !tried.isEmpty, trials.next() else { return nil }
       var result = self
       result.apply(tried, trials.check)
@@ -181,7 +183,7 @@ package struct Mending {
   }
 
   /// The faults whose fixes are nearest to each fault that came up with them, as indices.
-  private func culprits(among mended: [Diagnostic], in result: Mending) -> Set<Int> {
+  private func culprits(among mended: [Diagnostic], in result: FixSearch) -> Set<Int> {
     let edits = mended.indices.flatMap { index in
       (mended[index].certainFix?.edits ?? []).map { (edit: $0, index: index) }
     }.sorted { $0.edit.range.lowerBound < $1.edit.range.lowerBound }
@@ -192,8 +194,8 @@ package struct Mending {
       moved += edit.text.utf8.count - edit.range.count
       ends.append(edit.range.upperBound + moved)
     }
-    let allowed = Mending.counts(faults)
-    let excess = Mending.counts(result.faults).filter { $0.value > allowed[$0.key, default: 0] }
+    let allowed = FixSearch.counts(faults)
+    let excess = FixSearch.counts(result.faults).filter { $0.value > allowed[$0.key, default: 0] }
     var culprits: Set<Int> = []
     for fault in result.faults where excess[Key(fault)] != nil {
       guard let place = fault.location?.range.lowerBound else { continue }
@@ -206,12 +208,12 @@ package struct Mending {
     return culprits
   }
 
-  /// The faults whose fixes bring no others, found by halves of those that bring some together.
+  /// The faults whose fixes bring no others, found by splitting the groups in halves.
   private func good(among groups: [[Diagnostic]], _ trials: inout Trials) -> [Diagnostic] {
     guard groups.count > 1 else { return [] }
     var good: [Diagnostic] = []
     for half in [Array(groups[..<(groups.count / 2)]), Array(groups[(groups.count / 2)...])] {
-      // One check is left for those that are found.
+      // One check is kept for the fixes that are found.
       guard trials.left > 1 else { break }
       let all = half.flatMap { $0 }
       good += applying(all, &trials, depth: nil) != nil ? all : self.good(among: half, &trials)
@@ -219,27 +221,27 @@ package struct Mending {
     return good
   }
 
-  /// What is left with the fixes of some faults, if nothing is wrong with it that wasn't, and those faults are gone.
+  /// A copy with the fixes of some faults applied; nil if one of the faults remains, or another appears.
   ///
   /// - Parameter depth: How many fixes brought this one to light; nil if it must bring none.
-  private func applying(_ mended: [Diagnostic], _ trials: inout Trials, depth: Int?) -> Mending? {
+  private func applying(_ mended: [Diagnostic], _ trials: inout Trials, depth: Int?) -> FixSearch? {
     guard !mended.isEmpty, trials.next() else { return nil }
     var result = self
     result.apply(mended, trials.check)
     if result.isGood(after: self, without: mended) { return result }
-    guard let depth, depth < Mending.deepest else { return nil }
+    guard let depth, depth < FixSearch.deepest else { return nil }
     result.mend(&trials, depth: depth + 1)
     return result.isGood(after: self, without: mended) ? result : nil
   }
 
   /// Whether nothing is wrong with it that wasn't before, and some faults are gone.
-  private func isGood(after before: Mending, without mended: [Diagnostic]) -> Bool {
-    var allowed = Mending.counts(before.faults)
+  private func isGood(after before: FixSearch, without mended: [Diagnostic]) -> Bool {
+    var allowed = FixSearch.counts(before.faults)
     for fault in mended { allowed[Key(fault), default: 0] -= 1 }
-    return Mending.counts(faults).allSatisfy { $0.value <= allowed[$0.key, default: 0] }
+    return FixSearch.counts(faults).allSatisfy { $0.value <= allowed[$0.key, default: 0] }
   }
 
-  /// Whether YAML can read the text, so that its faults are those of a recipe.
+  /// Whether YAML can read the text, so that its faults are a recipe's.
   package var isReadable: Bool { (try? YAMLReader.read(Source(name: "", bytes: text))) != nil }
 
   /// The faults whose fixes change different parts of the text.
@@ -268,7 +270,7 @@ package struct Mending {
 }
 
 extension [Diagnostic] {
-  /// Those of a file itself, and those that have no place; not those of other files that its check reads.
+  /// The faults in a file itself and the faults without a place, but not faults in other files that its check reads.
   package func of(_ file: String) -> [Diagnostic] {
     filter { $0.location.map { $0.source.name == file } ?? true }
   }

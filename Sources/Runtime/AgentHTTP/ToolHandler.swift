@@ -1,10 +1,10 @@
 /// `POST /mcp`: the recipes as tools of assistants, over HTTP (the transport "Streamable HTTP" of the Model Context
 /// Protocol, `TransportFields`).
 ///
-/// Each request is on its own, without a session: since 2026-07-28 that is the protocol, and a client that begins with a
-/// handshake is answered without a session id, so that it sends none. Questions to its user can only be asked of the
-/// former. A call of a recipe is answered as events, in which progress comes before the response, where the client takes
-/// them; all else is answered as JSON. A client that leaves ends the call, and the run goes on.
+/// Each request is on its own, without a session: since 2026-07-28 the protocol has none, and a client that begins with
+/// a handshake gets no session id, so that it sends none. Only a client of that protocol can be sent a question for
+/// its user. The answer to a call of a recipe is a stream of events with progress before the response, if the client
+/// accepts one; every other answer is JSON. A client that leaves ends the call; the run continues.
 ///
 /// Host, Origin and the token are checked as for the rest of the API; these refusals are a `Problem`, all others an error of
 /// JSON-RPC.
@@ -13,9 +13,9 @@ import Basics
 import HTTPServer
 import ModelContext
 
-struct ToolDoor: Sendable {
+struct ToolHandler: Sendable {
   let tools: ToolService
-  let gate: Gate
+  let authenticator: Authenticator
 
   static let path = "/mcp"
 
@@ -27,7 +27,7 @@ struct ToolDoor: Sendable {
     }
   }
 
-  /// What a body asks for, or what is answered to it at once.
+  /// The request in a body, or an immediate answer.
   enum Message {
     case request(MessageID, method: String, params: ValueMap, ToolClient)
     case answer(HTTPServerResponse)
@@ -36,19 +36,19 @@ struct ToolDoor: Sendable {
   func message(in request: HTTPServerRequest) -> Message {
     let message: ModelContextMessage
     do throws(ModelContextMessage.Fault) { message = try ModelContextMessage(reading: request.body) } catch {
-      return .answer(ToolDoor.answer(.failure(error.id, error.error), status: error.error.status))
+      return .answer(ToolHandler.answer(.failure(error.id, error.error), status: error.error.status))
     }
     switch message {
     case .notification: return .answer(HTTPServerResponse(status: 202))
     case .result(let id, _):
       let error = ModelContextError(.invalidRequest, "the server has asked nothing")
-      return .answer(ToolDoor.answer(.failure(id, error), status: 400))
+      return .answer(ToolHandler.answer(.failure(id, error), status: 400))
     case .failure: return .answer(HTTPServerResponse(status: 202))
     case .request(let id, let method, let params):
       do throws(ModelContextError) {
         return .request(id, method: method, params: params, try client(method, params, request.headers))
       } catch {
-        return .answer(ToolDoor.answer(.failure(id, error), status: error.status))
+        return .answer(ToolHandler.answer(.failure(id, error), status: error.status))
       }
     }
   }
@@ -59,7 +59,7 @@ struct ToolDoor: Sendable {
     let given = headers[TransportFields.version]
     let version = given.flatMap(ProtocolVersion.init(rawValue:))
     if RequestEnvelope.isIn(params) || version?.isStateless == true {
-      // In this order a client that contradicts itself is told so, and not that its version isn't spoken.
+      // In this order a client that contradicts itself is told that, and not that its version is unknown.
       if RequestEnvelope.isIn(params) { try TransportFields.check(method, params) { headers.values($0) } }
       let envelope = try RequestEnvelope(reading: params)
       return ToolClient(
@@ -90,7 +90,7 @@ struct ToolDoor: Sendable {
     to id: MessageID, _ method: String, _ params: ValueMap, of client: ToolClient, from caller: ToolCaller
   ) async -> HTTPServerResponse {
     let (message, status) = await message(to: id, method, params, of: client, from: caller)
-    return ToolDoor.answer(message, status: status)
+    return ToolHandler.answer(message, status: status)
   }
 
   /// A response that comes as events.
@@ -104,15 +104,15 @@ struct ToolDoor: Sendable {
     response.body = .stream { [self] writer in
       defer { withExtendedLifetime(lease) {} }
       var client = client
-      client.notify = { try? await writer.write(ToolDoor.event($0)) }
+      client.notify = { try? await writer.write(ToolHandler.event($0)) }
       let asked = client
       await withTaskGroup(of: Void.self) { group in
         group.addTask {
           let (message, _) = await message(to: id, method, params, of: asked, from: caller)
-          try? await writer.write(ToolDoor.event(message))
+          try? await writer.write(ToolHandler.event(message))
         }
         group.addTask {
-          await gate.repeatSign(to: visitor) { (try? await writer.write(": still here\n\n")) != nil }
+          await authenticator.repeatSign(to: visitor) { (try? await writer.write(": still here\n\n")) != nil }
         }
         await group.next()
         group.cancelAll()

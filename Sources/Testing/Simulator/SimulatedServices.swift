@@ -19,7 +19,7 @@ struct SimulatedProgram {
   let time: ManualClock
 }
 
-/// The recipe files that people edit: those that are served, and in `lib` those that others call.
+/// The recipe files that people edit: served recipes, and in `lib` recipes that others call.
 final class RecipeFolder: Sendable {
   private struct Content {
     var files: [String: (text: String, version: Int)] = [:]
@@ -46,7 +46,7 @@ final class RecipeFolder: Sendable {
     return Source(name: path, text: file.text)
   }
 
-  var seam: RecipeFiles {
+  var files: RecipeFiles {
     RecipeFiles { [self] folder throws(FileError) in
       let paths = content.withLock { $0.files.keys.filter { $0.hasPrefix("\(folder)/") } }
       return paths.map { String($0.dropFirst(folder.utf8.count + 1)) }.sorted()
@@ -56,7 +56,7 @@ final class RecipeFolder: Sendable {
   }
 }
 
-final class World {
+final class SimulatedServices {
   let thread: SimulatedThread
   let audit: Audit
   let service: SimulatedService
@@ -64,30 +64,31 @@ final class World {
   var folder: RecipeFolder { place.folder }
   var inbox: SimulatedInbox { place.inbox }
   var checks: CheckedRecipes { place.checks }
-  /// What the state has for the rules of the entries that watch files.
+  /// The specs of the schedules that watch files, as the state has them.
   var watchers: Set<String> = []
-  /// Counts the starts of the program and the changes of recipes and files, after which files are looked for.
+  /// Counts the starts of the program and the changes of recipes and files; each makes it look for files.
   var looks = 0
   var random: SeededGenerator
   var disk = FaultyFileSystem()
   var now: Timestamp
   var program: SimulatedProgram?
-  let seams: Seams
+  let components: Components
   /// How large the journal becomes before a snapshot is written.
   var compactsAt = 40_000
   /// Whether the connection to the service has limits.
   var isLimited = false
 
   init(
-    seed: UInt64, on thread: SimulatedThread, at now: Timestamp, isTold: Bool = false, seams: Seams = Seams()
+    seed: UInt64, on thread: SimulatedThread, at now: Timestamp, isTold: Bool = false,
+    components: Components = Components()
   ) {
     audit = Audit(isTold: isTold)
-    self.seams = seams
+    self.components = components
     self.thread = thread
     self.now = now
     random = SeededGenerator(seed: seed)
     place = SimulatedPlace(seed: seed)
-    service = SimulatedService(seed: seed &+ 3, audit, seams)
+    service = SimulatedService(seed: seed &+ 3, audit, components)
   }
 
   func newID(_ instant: Timestamp) -> String { place.ids.next(at: instant) }

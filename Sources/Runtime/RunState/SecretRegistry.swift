@@ -2,10 +2,11 @@
 //
 // No file of the state holds a secret, and every step sees exactly the value that it was given. So a value that
 // contains a secret is kept by reference (`MaskedText`): the text around the secret, and in place of the secret its
-// name, eight bits of its text (`print`), the form that was found (`plain`, `latin1`, `hex`, `base64 from 1`, …) and how the
-// form's characters are escaped (`SecretSpelling`). When the value is used again, it is restored with the secret's
-// current text; if no secret of that name has those eight bits, the secret has changed, and the value is unavailable,
-// unless the secret is of the kind that is renewed: then its newest text takes the place of one that is gone.
+// name, eight bits of its text (`print`), the form that was found (`plain`, `latin1`, `hex`, `base64 from 1`, …) and
+// how the form's characters are escaped (`SecretSpelling`). When the value is used again, it is restored with the
+// secret's current text; if no secret of that name has those eight bits, the secret has changed, and the value is
+// unavailable, unless the secret is of the kind that is renewed: then its newest text takes the place of one that is
+// gone.
 //
 //     {"$masked": ["Bearer ", ["TOKEN", "a7"]]}
 //     {"$masked": ["id=", ["TOKEN", "a7", "base64", "percent"], "&x=1"]}
@@ -20,7 +21,7 @@ package import Basics
 import Synchronization
 
 /// The secrets that this program keeps out of one state.
-package final class SecretBook: Sendable {
+package final class SecretRegistry: Sendable {
   /// Finds a secret's text by its name; `isFresh` asks its source again.
   package typealias Source = @Sendable (_ name: String, _ isFresh: Bool) async -> String?
 
@@ -119,11 +120,11 @@ package final class SecretBook: Sendable {
     switch value.content {
     case .string(let text):
       let finds = finder.finds(in: text)
-      if let name = finder.dumped(in: text.utf8, besides: finds) { throw SecretBook.undescribable(name) }
+      if let name = finder.dumped(in: text.utf8, besides: finds) { throw SecretRegistry.undescribable(name) }
       return finds.isEmpty ? nil : try masked(Array(text.utf8), finds, .string, finder, value)
     case .bytes(let bytes):
       let finds = finder.finds(in: bytes)
-      if let name = finder.dumped(in: bytes, besides: finds) { throw SecretBook.undescribable(name) }
+      if let name = finder.dumped(in: bytes, besides: finds) { throw SecretRegistry.undescribable(name) }
       return finds.isEmpty ? nil : try masked(bytes, finds, .bytes, finder, value)
     case .int, .uint, .double, .timestamp, .duration:
       guard finder.hasNumbers, let text = try? JSON.text(value.encoded()) else { return nil }
@@ -164,14 +165,16 @@ package final class SecretBook: Sendable {
     for find in finds {
       if find.range.lowerBound > copied { parts.append(.plain(Array(bytes[copied..<find.range.lowerBound]))) }
       let needle = finder.needles[find.needle]
-      guard let secret = needle.description(of: find, in: bytes) else { throw SecretBook.undescribable(needle.name) }
+      guard let secret = needle.description(of: find, in: bytes) else {
+        throw SecretRegistry.undescribable(needle.name)
+      }
       parts.append(.secret(secret))
       copied = find.range.upperBound
     }
     if copied < bytes.count { parts.append(.plain(Array(bytes[copied...]))) }
     let text = MaskedText(kind, parts)
     guard let back = try? restored(text), back == whole else {
-      throw SecretBook.undescribable(finder.needles[finds[0].needle].name)
+      throw SecretRegistry.undescribable(finder.needles[finds[0].needle].name)
     }
     return Value(.masked(text))
   }
@@ -185,7 +188,7 @@ package final class SecretBook: Sendable {
 
   /// Refuses a text that is kept as it is, if it holds a secret.
   ///
-  /// - Parameter what: What the text is, for messages.
+  /// - Parameter what: A name for the text, for messages.
   package func check(_ text: String, _ what: String) throws(StateError) {
     guard let name = finder.names(in: text).first else { return }
     let rest = "and names are kept as they are; use another"
@@ -199,7 +202,7 @@ package final class SecretBook: Sendable {
     var value = try masked(.string(text))
     if !value.isMasked {
       // A text that only looks like a reference must not be read as one.
-      guard text.utf8.starts(with: SecretBook.beginning.utf8) else { return text }
+      guard text.utf8.starts(with: SecretRegistry.beginning.utf8) else { return text }
       value = Value(.masked(MaskedText(.string, [.plain(Array(text.utf8))])))
     }
     return JSON.shown(value.encoded())
@@ -211,7 +214,7 @@ package final class SecretBook: Sendable {
 
   /// The text that was passed to `masked(text:)`.
   package func restored(text: String, as what: @autoclosure () -> String) async throws(StateError) -> String {
-    try await restored(SecretBook.value(ofText: text), as: what()).string ?? text
+    try await restored(SecretRegistry.value(ofText: text), as: what()).string ?? text
   }
 
   /// The result of `masked(text:)`, for people.
@@ -234,7 +237,7 @@ package final class SecretBook: Sendable {
       let name: String
       do throws(Change) { return try restoredNow(value) } catch { name = error.name }
       guard asked.insert(name).inserted, let source = content.withLock({ $0.source }) else {
-        throw knows(name) ? SecretBook.changed(name, in: what()) : SecretBook.missing(name, in: what())
+        throw knows(name) ? SecretRegistry.changed(name, in: what()) : SecretRegistry.missing(name, in: what())
       }
       for isFresh in [false, true] { if let text = await source(name, isFresh) { learn([(name, text)]) } }
     }
@@ -253,7 +256,7 @@ package final class SecretBook: Sendable {
     return error
   }
 
-  /// A secret, and what to do to set it.
+  /// A secret in words, and how to set it.
   private static func inWords(_ name: String) -> (secret: String, remedy: String) {
     guard let connection = RunNeed.connection(ofSetting: name) else { return ("the secret '\(name)'", "set '\(name)'") }
     return ("a secret setting of the connection '\(connection)'", "set it in errand.yaml")
@@ -317,11 +320,11 @@ package final class SecretBook: Sendable {
 
 // MARK: - Answers
 
-extension SecretBook {
+extension SecretRegistry {
   /// An answer without the secrets that are known now; one that holds none is returned as it is.
   ///
-  /// Secrets may become known after what they are in was kept, so that what the state holds is looked at again when it
-  /// leaves. The bytes are searched once, and only where a secret is found the JSON is taken apart.
+  /// A secret may become known after a text with it was stored, so stored texts are searched again when they leave the
+  /// state. The bytes are searched once, and the JSON is taken apart only if a secret is found.
   package func shown(_ bytes: [UInt8], isJSON: Bool) -> [UInt8] {
     let finder = finder
     if finder.isEmpty || finder.findsToShow(in: bytes).isEmpty { return bytes }
@@ -341,8 +344,8 @@ extension SecretBook {
 extension EventRecord {
   /// Whether an event that comes again is this one: with the same id, name and data, and for the same run.
   ///
-  /// The state finds events by ids that look the same, of which not all are.
-  package func isSame(as event: EventRecord, given secrets: SecretBook) -> Bool {
+  /// The state finds events by ids that look the same, even if their scalars differ.
+  package func isSame(as event: EventRecord, given secrets: SecretRegistry) -> Bool {
     guard id.hasSameScalars(as: event.id), name.hasSameScalars(as: event.name), run == event.run else { return false }
     // The data are kept without their secrets.
     return data == event.data || data == (try? event.data?.withoutSecrets(secrets))
@@ -352,32 +355,32 @@ extension EventRecord {
 extension StateEvent {
   /// The event without secrets in the parts that `keep` did not prepare: the run's origin, data from outside, and the
   /// sentences for people.
-  package func withoutSecrets(_ book: SecretBook) throws(StateError) -> StateEvent {
-    let finder = book.finder
+  package func withoutSecrets(_ registry: SecretRegistry) throws(StateError) -> StateEvent {
+    let finder = registry.finder
     if finder.isEmpty { return self }
     switch self {
     case .runCreated(var event):
-      event.texts = try event.texts.withoutSecrets(book)
-      event.inputs = try book.masked(event.inputs)
+      event.texts = try event.texts.withoutSecrets(registry)
+      event.inputs = try registry.masked(event.inputs)
       event.cause = event.cause.redacted(by: finder)
-      if let key = event.key { try book.check(key.key, RunKey.words) }
-      for (name, value) in event.overrides { event.overrides[name] = try book.masked(value) }
+      if let key = event.key { try registry.check(key.key, RunKey.words) }
+      for (name, value) in event.overrides { event.overrides[name] = try registry.masked(value) }
       return .runCreated(event)
     case .eventReceived(var event):
-      try book.check(event.name, "the name of an event")
-      try book.check(event.id, "the id of an event")
-      event.data = try event.data?.withoutSecrets(book)
+      try registry.check(event.name, "the name of an event")
+      try registry.check(event.id, "the id of an event")
+      event.data = try event.data?.withoutSecrets(registry)
       if var delivery = event.delivery {
-        delivery.headers = try delivery.headers?.withoutSecrets(book)
+        delivery.headers = try delivery.headers?.withoutSecrets(registry)
         delivery.fault = delivery.fault.map { finder.redact($0) }
         event.delivery = delivery
       }
       return .eventReceived(event)
     case .scheduleSet(var event):
-      event.texts = try event.texts?.withoutSecrets(book)
+      event.texts = try event.texts?.withoutSecrets(registry)
       return .scheduleSet(event)
     case .valueSet(let event):
-      try book.check(event.name, "the name of a stored value")
+      try registry.check(event.name, "the name of a stored value")
     case .runStatusChanged(var event):
       guard let reason = event.reason else { return self }
       event.reason = finder.redact(reason)
@@ -412,16 +415,16 @@ extension StateEvent {
       event.wait.prompt = finder.redact(prompt)
       return .stepWaits(event)
     case .slotDecided(var slot):
-      if let inputs = slot.inputs { slot.inputs = try book.masked(inputs) }
+      if let inputs = slot.inputs { slot.inputs = try registry.masked(inputs) }
       slot.reason = slot.reason.map { finder.redact($0) }
       slot.cause = slot.cause.redacted(by: finder)
-      if let key = slot.key { try book.check(key.key, RunKey.words) }
+      if let key = slot.key { try registry.check(key.key, RunKey.words) }
       return .slotDecided(slot)
     case .schedulePaused(var event):
       guard let note = event.pause?.note else { return self }
       event.pause?.note = finder.redact(note)
       return .schedulePaused(event)
-    case .tokenIssued(let event): try book.check(event.name, "the name of the token")
+    case .tokenIssued(let event): try registry.check(event.name, "the name of the token")
     case .runClaimed, .attemptBegan, .runNoted, .runPlaced, .valueRemoved, .eventConsumed, .eventsForgotten,
       .eventGathered, .filesSeen, .scheduleRemoved, .scheduleReset, .connectionUsed, .tokenRevoked:
       break
@@ -431,8 +434,8 @@ extension StateEvent {
 }
 
 extension StoredValue {
-  fileprivate func withoutSecrets(_ book: SecretBook) throws(StateError) -> StoredValue {
-    if case .inline(let value) = self { .inline(try book.masked(value)) } else { self }
+  fileprivate func withoutSecrets(_ registry: SecretRegistry) throws(StateError) -> StoredValue {
+    if case .inline(let value) = self { .inline(try registry.masked(value)) } else { self }
   }
 }
 

@@ -3,7 +3,7 @@ import RunState
 /// The position of a step among parallel branches, outermost first.
 ///
 /// Two steps may run in either order if some fork has them in different branches.
-struct Strand: Hashable {
+struct ConcurrencyPosition: Hashable {
   /// One branch of a fork.
   private struct Part: Hashable {
     var fork: StepPath
@@ -15,14 +15,14 @@ struct Strand: Hashable {
 
   var isEmpty: Bool { parts.isEmpty }
 
-  func inside(_ branch: Int?, of fork: StepPath) -> Strand {
+  func inside(_ branch: Int?, of fork: StepPath) -> ConcurrencyPosition {
     var inner = self
     inner.parts.append(Part(fork: fork, branch: branch))
     return inner
   }
 
-  /// The steps that touch something, as far as needed to tell whether one of them runs beside a step.
-  struct Touch {
+  /// The steps that access something, as far as needed to tell whether one of them runs beside a step.
+  struct Access {
     /// The branches of one fork.
     private struct Branches {
       var branch: Int?
@@ -40,8 +40,8 @@ struct Strand: Hashable {
 
     init(_ writer: PlannedChanges.Writer) { first = writer }
 
-    mutating func note(_ writer: PlannedChanges.Writer, in strand: Strand) {
-      for part in strand.parts {
+    mutating func note(_ writer: PlannedChanges.Writer, in position: ConcurrencyPosition) {
+      for part in position.parts {
         if let known = forks[part.fork] {
           if known.other == nil, known.branch != part.branch { forks[part.fork]?.other = writer }
         } else {
@@ -51,8 +51,8 @@ struct Strand: Hashable {
     }
 
     /// The first step that is in another branch than the given one.
-    func beside(_ strand: Strand) -> PlannedChanges.Writer? {
-      strand.parts.compactMap { forks[$0.fork]?.beside($0.branch) }.min()
+    func beside(_ position: ConcurrencyPosition) -> PlannedChanges.Writer? {
+      position.parts.compactMap { forks[$0.fork]?.beside($0.branch) }.min()
     }
   }
 }

@@ -1,9 +1,9 @@
 // Several machines with agents on one database, a service somewhere else, and people.
 //
-// Each machine has a clock of its own, which may be an hour off. A machine dies with its work in flight, is started again,
-// or is cut off from the database for a while; statements of all of them fail, or their answers are lost. At the end
-// everything is repaired, and then every run has to end. What has to hold is read from what the database keeps: the logs,
-// the ledger and the items; and from what the service was asked to do.
+// Each machine has a clock of its own, which may be an hour off. A machine dies with its work in flight, is started
+// again, or is cut off from the database for a while; statements of all of them fail, or their answers are lost. At the
+// end everything is repaired, and then every run has to end. The conditions are checked against the database's contents
+// (the logs, the ledger and the items) and against the requests that the service received.
 import Agent
 import Basics
 import RunState
@@ -17,7 +17,7 @@ package struct FleetSimulation: Sendable {
   package var seed: UInt64
   /// How many happenings there are.
   package var moves: Int
-  /// What is wrong with the database.
+  /// The planted error of the database.
   package var flaw: SimulatedDatabase.Flaw?
   /// Whether servers take over that are behind.
   package var isBehind: Bool
@@ -39,9 +39,9 @@ package struct FleetSimulation: Sendable {
 
   private func play(isTold: Bool) async -> SimulationReport? {
     await SimulatedThread.run(seed: seed) { [self] thread in
-      let fleet = Fleet(self, isTold: isTold, on: thread)
-      fleet.play()
-      return SimulationReport(seed: seed, fault: fleet.audit.fault, trace: fleet.audit.trace)
+      let cluster = SimulatedCluster(self, isTold: isTold, on: thread)
+      cluster.play()
+      return SimulationReport(seed: seed, fault: cluster.audit.fault, trace: cluster.audit.trace)
     }
   }
 }
@@ -56,7 +56,7 @@ private struct Machine {
   let clock: ManualClock
 }
 
-/// What was confirmed to people: events that came, and runs that were cancelled.
+/// The confirmations that people got: of events that came, and of cancelled runs.
 private final class Told: Sendable {
   private let content = Mutex((events: Set<String>(), cancelled: Set<String>()))
 
@@ -67,13 +67,13 @@ private final class Told: Sendable {
 }
 
 /// Makes things happen to several machines.
-private final class Fleet {
+private final class SimulatedCluster {
   let audit: Audit
   private let thread: SimulatedThread
   private let service: SimulatedService
   private let place: SimulatedPlace
   private let database: SimulatedDatabase
-  private let weather: Weather
+  private let injection: FaultInjection
   private let moves: Int
   private let isBehind: Bool
   /// The database's clock.
@@ -93,11 +93,11 @@ private final class Fleet {
     moves = simulation.moves
     isBehind = simulation.isBehind
     audit = Audit(isTold: isTold)
-    service = SimulatedService(seed: seed &+ 3, audit, Seams())
+    service = SimulatedService(seed: seed &+ 3, audit, Components())
     place = SimulatedPlace(seed: seed)
     clock = ManualClock()
     database = SimulatedDatabase(simulation.flaw, time: clock)
-    weather = Weather(database, seed: seed &+ 4)
+    injection = FaultInjection(database, seed: seed &+ 4)
     maker = RecipeMaker(seed: seed &+ 11)
     var random = SeededGenerator(seed: seed &* 31 &+ 7)
     thread.isInOrder = Int.random(in: 0..<4, using: &random) == 0
@@ -114,14 +114,14 @@ private final class Fleet {
     for (path, text) in maker.called() { place.folder.put(text.inSeconds, at: path) }
     for name in names { write(name) }
     service.mood = .rough(number(0..<50))
-    weather.chance = [0, 5, 20][number(0..<3)]
+    injection.chance = [0, 5, 20][number(0..<3)]
     for machine in machines.indices { start(machine) }
     for _ in 0..<moves where audit.fault == nil {
       move()
       if one(in: 3) { go(number(0..<60)) } else { pass(.milliseconds(number(0..<15_000))) }
     }
     end()
-    // A fault is told with all that the database has.
+    // A fault is reported with the whole contents of the database.
     tellLogs()
     if audit.fault == nil { check() }
   }
@@ -147,10 +147,10 @@ private final class Fleet {
     let store = SharedStateStore(
       connection, terms: terms, time: time, clock: time, chance: { [place] in place.chances.next() },
       newReceipt: { [place] in place.ids.next(at: ManualClock.start) })
-    // What a server has lost that was behind, the machine still knows.
+    // The machine still knows data that a server lost because it was behind.
     life.keep { [database, isBehind] in isBehind ? store.run($0) : database.run($0) }
     let agent = place.agent(
-      on: store, keptIn: store, token: token, time: time, redactor: Seams().redactor, isLimited: false)
+      on: store, keptIn: store, token: token, time: time, redactor: Components().redactor, isLimited: false)
     machines[index] = Machine(
       life: life, token: token, connection: connection, store: store, agent: agent, clock: machine)
     audit.note("m\(index) starts at \(clock.now()), its clock \(offsets[index]) off")
@@ -194,7 +194,7 @@ private final class Fleet {
     leave(machine) { try? await machine.store.close() }
   }
 
-  /// Has what is left of a machine end, by a clock that nobody else goes by.
+  /// Ends the rest of a machine, by a clock that no other part uses.
   private func leave(_ machine: Machine, _ close: @escaping @Sendable () async -> Void) {
     machine.life.end()
     SimulatedPlugin.forget(machine.token)
@@ -264,10 +264,10 @@ private final class Fleet {
       audit.note("m\(index) is back")
     case 6:
       audit.note("the database is away")
-      let chance = weather.chance
-      weather.chance = 100
+      let chance = injection.chance
+      injection.chance = 100
       pass(.milliseconds(number(100..<20_000)))
-      weather.chance = chance
+      injection.chance = chance
     case 7...9: begin(machine)
     case 10...12: signal(machine)
     case 13...15: decide(machine, open)
@@ -279,19 +279,19 @@ private final class Fleet {
     }
   }
 
-  /// Has a standby take over that is behind, after a time in which nobody may reach the server.
+  /// Makes a standby that is behind take over, after a time when the server can't be reached.
   private func failOver() {
     audit.note("a standby is behind")
     database.holdBack()
     pass(.milliseconds(number(0..<3000)))
-    let chance = weather.chance
+    let chance = injection.chance
     if one(in: 2) {
-      weather.chance = 100
+      injection.chance = 100
       pass(.milliseconds(number(1000..<30_000)))
     }
     audit.note("it takes over")
     database.failOver()
-    weather.chance = chance
+    injection.chance = chance
     // A machine that lives knows what was lost, and needs the time to tell.
     pass(.seconds(number(0..<20)))
   }
@@ -366,7 +366,7 @@ private final class Fleet {
 
   private func resume(_ run: String, _ machine: Machine) {
     audit.note("resume \(run)")
-    // Whoever resumes it has looked what was done.
+    // The person who resumes it has checked which writes were done.
     if database.run(run)?.reason?.contains("took over that was behind") == true { service.forgive(run) }
     // Ends when the run continues.
     Task { try? await machine.agent.host.resume(run) }
@@ -385,7 +385,7 @@ private final class Fleet {
     if audit.fault != nil { return }
     audit.note("the end begins")
     service.mood = .healthy
-    weather.chance = 0
+    injection.chance = 0
     for name in names { place.folder[name] = nil }
     var rounds = 0
     while audit.fault == nil {
@@ -432,7 +432,7 @@ private final class Fleet {
     for slot in database.slots { audit.note("slot \(slot.schedule) \(slot.slot) \(slot.outcome) \(slot.run ?? "")") }
   }
 
-  /// Checks what the database keeps against what has to hold, whatever happened.
+  /// Checks the database's contents against the conditions that must hold in every case.
   private func check() {
     var ended: [RunRecord] = []
     var starts: Set<String> = []
@@ -465,7 +465,7 @@ private final class Fleet {
     for id in told.events.sorted() where !isBehind && !items.contains(where: { $0.name == ItemName(.event, id) }) {
       audit.fail("the event \(id) is gone, though it was said to be kept")
     }
-    // People were told of those of which something is lost.
+    // Runs that lost data in a takeover aren't checked: their logs tell people about it.
     service.checkEnds(
       of: ended.filter { run in
         !service.isForgiven(run.id)
@@ -484,9 +484,9 @@ private final class Fleet {
     for (index, entry) in log.enumerated() {
       if entry.number != index + 1 { audit.fail("the log of \(id) has a gap at \(entry.number)") }
       let isClaim = entry.events.contains("runClaimed")
-      // Whoever finds that something is lost may have had a claim that is lost, too.
+      // A program that finds lost data may have lost its claim, too.
       if !isBehind || !entry.events.contains("took over that was behind") {
-        // Whoever isn't its holder may add to it, as one that cancels it does.
+        // A program that isn't the run's holder may add to its log, for example to cancel the run.
         if entry.epoch < epoch, entry.epoch != 0 || isClaim {
           audit.fail("entry \(entry.number) of \(id) goes back from claim \(epoch) to \(entry.epoch)")
         }
@@ -515,8 +515,8 @@ private final class Fleet {
 }
 
 extension String {
-  /// A recipe in which what takes minutes, hours or days takes so many seconds, because agents that share a state look at
-  /// it about once a second.
+  /// A recipe with its minutes, hours and days turned into seconds, because agents that share a state look at it about
+  /// once a second.
   fileprivate var inSeconds: String {
     let text = replacing("{ until: \"time.next(now, '03:30', 'Europe/Bucharest')\" }", with: "45s")
     var bytes: [UInt8] = []
