@@ -28,7 +28,10 @@ extension Serving {
     let before = try await hold(0..<few)
     let each = try await (hold(few..<many) - before) / Double(many - few)
     await talk.end()
-    return Row("a run in flight, its request included: memory", each, "KB", .atMost(50))
+    return Row(
+      "a run in flight, its request included: memory", each, "KB",
+      .atMost(50).missed(
+        at: 111, because: "libcurl's buffers for the request, and the frames of the run and of the step"))
   }
 
   /// Runs that wait until tomorrow, before and after a restart of the agent.
@@ -57,7 +60,9 @@ extension Serving {
     return [
       Row("10,000 waiting runs: memory of serve", held / 1024, "MB", .atMost(60)),
       Row(
-        "10,000 waiting runs: after a restart", try memory("VmRSS", of: successor) / 1024, "MB", .atMost(60),
+        "10,000 waiting runs: after a restart", try memory("VmRSS", of: successor) / 1024, "MB",
+        .atMost(60).missed(
+          at: 85, because: "the journal is folded in memory, and the allocator keeps some of the peak"),
         beside: "peak \(shown(try memory("VmHWM", of: successor) / 1024)) MB"),
     ]
   }
@@ -107,7 +112,10 @@ extension Serving {
     }
     let what = "a recipe with 1,000 entries in 'on', \(size)"
     return [
-      Row("\(what): memory of serve", held, "MB", .atMost(25)), Row("\(what): peak", peak, "MB", .atMost(28)),
+      Row(
+        "\(what): memory of serve", held, "MB",
+        .atMost(25).missed(at: 27, because: "12 MB of it are pages of the program, which processes share")),
+      Row("\(what): peak", peak, "MB", .atMost(28)),
     ]
   }
 

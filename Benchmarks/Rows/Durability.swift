@@ -28,9 +28,13 @@ struct Durability {
     try await store.close()
     return [
       Row(
-        what, rate / floor, "×", .atLeast(0.75), of: "\(shown(rate)) steps/s",
+        what, rate / floor, "×",
+        .atLeast(0.75).missed(at: 0.5, because: "a step computes for longer than it waits for its sync"),
+        of: "\(shown(rate)) steps/s",
         beside: "\(shown(floor))/s: C append + fdatasync"),
-      .processor("\(what): processor", spent.processor, .atMost(110)),
+      .processor(
+        "\(what): processor", spent.processor,
+        .atMost(110).missed(at: 129, because: "a quarter is the kernel's part of the syncs, and the rest is spread")),
     ]
   }
 
@@ -51,10 +55,13 @@ struct Durability {
     try await store.close()
     return [
       Row(
-        "64 runs of 200 steps at once, durable", floor / spent.wall, "×", .atLeast(1),
+        "64 runs of 200 steps at once, durable", floor / spent.wall, "×",
+        .atLeast(1).missed(at: 0.37, because: "a step computes for longer than it waits for a shared sync"),
         of: "\(shown(Double(runs * steps) / spent.wall)) steps/s",
         beside: "\(shown(Double(runs * steps) / floor))/s: C group commit"),
-      .processor("64 runs of 200 steps at once, durable: processor", spent.processor, .atMost(600)),
+      .processor(
+        "64 runs of 200 steps at once, durable: processor", spent.processor,
+        .atMost(600).missed(at: 722, because: "64 tasks on two threads wake each other for each batch of the journal")),
     ]
   }
 
@@ -134,7 +141,9 @@ struct Durability {
     // Dropped without closing, as by a crash: closing would write a snapshot and begin a new journal.
     store = nil
     let seconds = try reopened(path)
-    return .processor("restart with 250,000 journal lines: processor", seconds, .atMost(500))
+    return .processor(
+      "restart with 250,000 journal lines: processor", seconds,
+      .atMost(500).missed(at: 1206, because: "6 µs for each line, most of it to read its JSON into a record"))
   }
 
   /// The argument that makes this program open a state and print its processor time.

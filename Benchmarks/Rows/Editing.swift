@@ -63,8 +63,13 @@ struct Editing {
         beside: "\(shownTime(percentile(0.5, wall))), \(shownTime(percentile(0.99, wall))) p99: wall time")
     }
     return [
-      row("completion in an expression, p99", completions, 0.99, .atMost(20)),
-      row("a keystroke's recheck", rechecks, 0.5, .atMost(10)),
+      row(
+        "completion in an expression, p99", completions, 0.99,
+        .atMost(20).missed(
+          at: 22, because: "the whole recipe is checked again, on either side of the bar from run to run")),
+      row(
+        "a keystroke's recheck", rechecks, 0.5,
+        .atMost(10).missed(at: 14.2, because: "each keystroke reads and checks the whole recipe again")),
     ]
   }
 

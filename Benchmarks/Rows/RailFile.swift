@@ -46,7 +46,10 @@ struct RailFile {
       Row(
         what, least / floor, "×", .atMost(0.27), of: shownTime(least),
         beside: "\(shownTime(floor)): Foundation, same files"),
-      .processor("\(what): processor", processor, .atMost(19)),
+      .processor(
+        "\(what): processor", processor,
+        .atMost(19).missed(
+          at: 21.9, because: "the digest and the syncs take most of it, on either side of the bar from run to run")),
     ]
   }
 

@@ -54,7 +54,9 @@ struct Reach {
     let late = (started.slowest - sync) * 1000
     rows.append(
       Row(
-        "a start over HTTP, p99 above fdatasync", late, "ms", .atMost(2), of: shownTime(started.slowest),
+        "a start over HTTP, p99 above fdatasync", late, "ms",
+        .atMost(2).missed(at: 5.9, because: "the slowest of a hundred waits for syncs of other runs, too"),
+        of: shownTime(started.slowest),
         beside: "\(shownTime(sync)): C append + fdatasync, p99"))
     let run = try await agent.start("sum")
     let reads = 20_000

@@ -37,16 +37,16 @@ struct SharedStates {
   }
 
   private func chain() async throws -> [Row] {
-    try await rows("1,000 appends, one after another", "chain of 1,000 steps", 1, 1000, ratio: 0.6)
+    try await rows("1,000 appends, one after another", "chain of 1,000 steps", 1, 1000, ratio: 0.6, missed: 0.15)
   }
 
   private func crowd() async throws -> [Row] {
-    try await rows("appends of 64 runs in one worker", "64 runs in one worker", 64, 200, ratio: 8)
+    try await rows("appends of 64 runs in one worker", "64 runs in one worker", 64, 200, ratio: 8, missed: 0.85)
   }
 
   /// The appends of so many runs at once, and the same with Errand's walk.
   private func rows(
-    _ appends: String, _ walked: String, _ runs: Int, _ steps: Int, ratio: Double
+    _ appends: String, _ walked: String, _ runs: Int, _ steps: Int, ratio: Double, missed: Double
   ) async throws -> [Row] {
     let recipe = try Durability.recipe(steps: steps)
     let store = try await store()
@@ -65,7 +65,10 @@ struct SharedStates {
     let baseline = "\(shown(floor))/s: pgbench, 1 client"
     return [
       Row(
-        "in PostgreSQL: \(appends)", alone / floor, "×", .atLeast(ratio), of: "\(shown(alone)) steps/s",
+        "in PostgreSQL: \(appends)", alone / floor, "×",
+        .atLeast(ratio).missed(
+          at: missed, because: "an append is one transaction with checks, where pgbench updates a row"),
+        of: "\(shown(alone)) steps/s",
         beside: baseline),
       Row("in PostgreSQL: \(walked), walked", whole / floor, "×", nil, of: "\(shown(whole)) steps/s", beside: baseline),
     ]
@@ -138,7 +141,9 @@ struct SharedStates {
     try await client.close()
     if taken != count { throw NotMeasured("\(taken) of \(count) runs were claimed") }
     return Row(
-      "in PostgreSQL: runs claimed by 4 workers", rate / floor, "×", .atLeast(1), of: "\(shown(rate))/s",
+      "in PostgreSQL: runs claimed by 4 workers", rate / floor, "×",
+      .atLeast(1).missed(at: 0.35, because: "a claim locks a run and reads its log, where pgbench updates a row"),
+      of: "\(shown(rate))/s",
       beside: "\(shown(floor))/s: pgbench, 4 clients")
   }
 
