@@ -117,7 +117,7 @@ import Testing
       ),
       (
         "steps:\n  - id: ro¦unds\n    forEach: '${{ [1, 2] }}'\n    uses: file.read\n    with: { path: a }",
-        "**rounds**: a list of objects\n\n- `text`: `string`. What is in it, without a byte order mark.\n- `path`: `string`. Full path of the file."
+        "**rounds**: a list of objects\n\n- `text`: `string`. The file's content, without a byte order mark.\n- `path`: `string`. Full path of the file."
       ),
       (
         "steps: [{ let: { x¦: \"${{ [[{'b': 1}]] }}\" } }]",
@@ -257,7 +257,7 @@ import Testing
 
         Outputs:
 
-        - `text`: `string`. What is in it, without a byte order mark.
+        - `text`: `string`. The file's content, without a byte order mark.
         - `path`: `string`. Full path of the file.
 
         `errand actions file.read` tells more.
