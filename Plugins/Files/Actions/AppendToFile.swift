@@ -9,8 +9,8 @@ enum AppendToFile: PreviewingAction, ReconcilingAction {
 
   struct Input: ValidatedFieldSet {
     @Field("Path of the file; a missing file or folder is created.", .notEmpty) var path: String
-    @Field("The text to add, as UTF-8, with its own line break if it is a line; either this or `bytes`.") var text:
-      String?
+    @Field("The text to add, as UTF-8, with its own line break if it is a line; either this or `bytes`.")
+    var text: String?
     @Field("The bytes to add; either this or `text`.") var bytes: [UInt8]?
 
     func conflicts() -> [Conflict] { FileContent.conflicts(text, bytes) }

@@ -16,8 +16,8 @@ enum ListFiles: Action {
       "The form of the names to list; `*` matches any text and `?` any one character, in any Unicode form.", .notEmpty)
     var pattern = "*"
     @Field("Whether to list the folders inside, too; symbolic links are never followed.") var recursive = false
-    @Field("The most entries to list; if there are more, the step fails.", .range(1...100_000)) var limit =
-      10_000
+    @Field("The most entries to list; if there are more, the step fails.", .range(1...100_000))
+    var limit = 10_000
   }
 
   struct Output: FieldSet {

@@ -46,7 +46,7 @@ struct ProgramSettings: ValidatedFieldSet {
 /// The settings in `errand.yaml` of a connection to a server at an address.
 struct AddressSettings: ValidatedFieldSet {
   @Field("The server's address, in the place of the lock's.", .notEmpty) var url: String?
-  @Field("A token, which is sent as `Authorization: Bearer`.", .notEmpty) var token: Secret<String>?
+  @Field("A token, sent as `Authorization: Bearer`.", .notEmpty) var token: Secret<String>?
   @Field("Header fields of every request.") var headers: [String: String] = [:]
   @Field("Header fields that hold secrets, such as X-API-Key.") var secretHeaders: [String: Secret<String>] = [:]
   @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
