@@ -52,7 +52,7 @@ public final class InterviewPrepClient: InterviewPrepClientProtocol {
   /// Creates a client; nothing is sent before the first call.
   ///
   /// - Parameters:
-  ///   - baseURL: Where the backend is; a slash at the end does not matter.
+  ///   - baseURL: The backend's address; a slash at the end does not matter.
   ///   - http: Sends the requests; share one among all clients of a process.
   ///   - limits: How long a generation may take and how large an answer may be.
   ///   - healthTimeout: Time limit for the health check.

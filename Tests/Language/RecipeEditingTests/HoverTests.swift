@@ -85,7 +85,7 @@ import Testing
         """
         **maximum**: `double`
 
-        The most that can be reached; absent for a task that is not marked in numbers.
+        The highest possible result; absent for a task that isn't marked in numbers.
 
         May be absent.
         """
@@ -98,8 +98,8 @@ import Testing
 
         - `key`: `int`. Key of the class in its markbook.
         - `name`: `string`. Name of the class, unique in the markbook.
-        - `teacherName1`: `string`. The teacher's family name, by the service's account; some schools enter the given name here.
-        - `teacherName2`: `string`. The teacher's given name, by the service's account.
+        - `teacherName1`: `string`. The teacher's family name, according to the service; some schools enter the given name here.
+        - `teacherName2`: `string`. The teacher's given name, according to the service.
         """
       ),
       (
@@ -111,8 +111,8 @@ import Testing
 
         - `key`: `int`. Key of the class in its markbook.
         - `name`: `string`. Name of the class, unique in the markbook.
-        - `teacherName1`: `string`. The teacher's family name, by the service's account; some schools enter the given name here.
-        - `teacherName2`: `string`. The teacher's given name, by the service's account.
+        - `teacherName1`: `string`. The teacher's family name, according to the service; some schools enter the given name here.
+        - `teacherName2`: `string`. The teacher's given name, according to the service.
         """
       ),
       (
