@@ -19,7 +19,7 @@ enum Download: AddressedAction, TimedAction, PreviewingAction {
     @Field("Path of the file in the connection's folder; an existing file is replaced.", .notEmpty) var to: String
     @Field("The SHA-256 that the file must have, in hexadecimal digits.", .pattern(.sha256)) var sha256: String?
     @Field("The size that the file must have, in bytes.", .range(0...1 << 40)) var bytes: Int?
-    @Field("Whether every entry of a zip is compared with its checksum before the file is kept.")
+    @Field("Whether to compare every entry of a zip with its checksum before keeping the file.")
     var verify = Verification.none
     @Field("Whether to resume an interrupted download, if the service supports that and still has the same file.")
     var resume = true

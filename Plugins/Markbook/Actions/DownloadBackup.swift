@@ -20,7 +20,7 @@ enum DownloadBackup: RetryingAction, TimedAction {
   struct Input: FieldSet {
     @Field("Path of the file; a missing folder is created, and an existing file is replaced.", .notEmpty)
     var to: String
-    @Field("Whether every entry of the zip is compared with its checksum before the file is kept.")
+    @Field("Whether to compare every entry of the zip with its checksum before keeping the file.")
     var verify = Verification.zip
   }
 

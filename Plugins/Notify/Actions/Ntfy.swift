@@ -3,7 +3,7 @@ import ActionKit
 enum Ntfy: DoingAction, SettingsAction {
   static let name = "ntfy"
   static let summary =
-    "Publishes a message through ntfy; if the answer is lost, the message is not sent again, as it may have arrived."
+    "Publishes a message through ntfy; if the answer is lost, the message isn't sent again, because it may have arrived."
   static let effect = Effect.write
   static let examples = [
     Example("A message", "message: The backup is done."),

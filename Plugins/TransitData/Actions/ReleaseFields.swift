@@ -8,7 +8,7 @@ struct ReleaseFields: FieldSet {
   @Field("The address of its page for people.") var page: String
   @Field("When it was published; absent for a draft.") var publishedAt: Timestamp?
   @Field("When its commit was made, which says little about the data.") var createdAt: Timestamp?
-  @Field("Whether it is not published.") var isDraft: Bool
+  @Field("Whether it is unpublished.") var isDraft: Bool
   @Field("Whether it is marked as a preview.") var isPrerelease: Bool
   @Field("Whether its files can no longer change, if GitHub says so.") var isImmutable: Bool?
   @Field("The author's notes.") var notes: String?

@@ -4,7 +4,7 @@ import ActionKit
 
 struct StationFields: FieldSet {
   @Field("Name in capitals, with MRT STATION or LRT STATION.") var officialName: String
-  @Field("Name without that.") var name: String
+  @Field("Name without MRT STATION or LRT STATION.") var name: String
   @Field("Codes, several at an interchange.") var codes: [String]
   @Field("Lines that the codes stand for: NSL for NS26; a code of no known line counts as its own.")
   var lines: [String]

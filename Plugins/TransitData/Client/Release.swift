@@ -10,7 +10,7 @@ public struct Release: Hashable, Sendable {
   public var name: String?
   /// The address of its page for people.
   public var page: String
-  /// Whether it is not published.
+  /// Whether it is unpublished.
   public var isDraft = false
   /// Whether it is marked as a preview.
   public var isPrerelease = false

@@ -108,7 +108,7 @@ extension ObjectSchema {
   func table(isGiven: Bool) -> String {
     let rows = rows(path: "", isGiven: isGiven)
     guard !rows.isEmpty else { return "No fields.\n" }
-    let note = "\nVolatile fields differ from one answer to the next; a plan does not compare them.\n"
+    let note = "\nVolatile fields differ from one answer to the next; a plan doesn't compare them.\n"
     return "| Field | Type | | |\n| --- | --- | --- | --- |\n" + rows.joined() + (hasVolatile ? note : "")
   }
 
