@@ -31,8 +31,7 @@ extension ActionDescriptor {
     }
     var facts = [("Effect", "`\(effect.name)`. \(effect.sentence)")]
     if effect.isWrite {
-      facts.append(
-        ("In a plan", canPreview ? "shown with its changes." : "shown without its changes."))
+      facts.append(("In a plan", canPreview ? "shown with its changes." : "shown without its changes."))
     }
     if effect.isWrite || effect.name == "consume" { facts.append(("When the answer is lost", afterLostAnswer)) }
     let tries = retry ?? (acceptsKey ? .standard : nil)
