@@ -8,7 +8,7 @@ enum Made: WebPlugin {
   static let actions: [any Action<MadeClient>.Type] = [GetMadeStatus.self]
 
   struct Configuration: FieldSet {
-    @Field("Where the service is.", .pattern(.baseURL)) var baseURL: String
+    @Field("The service's address.", .pattern(.baseURL)) var baseURL: String
   }
 
   static func connect(_ configuration: Configuration, in context: PluginContext) -> MadeClient {

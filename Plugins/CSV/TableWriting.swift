@@ -3,11 +3,11 @@ import LocalFiles
 
 /// Rows, and the settings for writing them.
 struct TableWriting: FieldSet {
-  @Field("The rows, as maps by the names of the columns; what a row lacks is an empty field.") var rows: [ValueMap]
+  @Field("The rows, as maps by column name; a missing value is an empty field.") var rows: [ValueMap]
   @Field("The columns, in their order; absent means all, as they first appear.", .notEmpty) var columns: [String]?
   @Field("Whether the first line has the names of the columns.") var header = true
   @Field("Separator between two fields.", .pattern(.separator)) var separator = ","
-  @Field("How lines end: `crlf` is what RFC 4180 says, and what some programs insist on.") var lineBreak = LineBreak.lf
+  @Field("How lines end; RFC 4180 asks for `crlf`, and some programs insist on it.") var lineBreak = LineBreak.lf
   @Field(
     "Whether a text that begins with =, +, -, @ or a tab gets an apostrophe before it, so that no spreadsheet program runs it "
       + "as a formula; numbers stay as they are.") var guardFormulas = false

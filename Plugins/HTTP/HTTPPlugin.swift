@@ -18,28 +18,28 @@ public enum HTTPPlugin: ClientLibrary, WebPlugin {
 
   /// The settings of a connection; none are needed if steps give whole addresses and no credentials.
   public struct Configuration: ValidatedFieldSet {
-    @Field("Where the service is; addresses that begin with a slash start from here.", .pattern(.baseURL))
+    @Field("The service's address; paths that begin with a slash start from it.", .pattern(.baseURL))
     package var baseURL: String?
-    @Field("Whether steps may ask other hosts, too, without the credentials; only with `baseURL`.")
+    @Field("Whether steps may also send requests to other hosts, without the credentials; only with `baseURL`.")
     var allowOtherHosts = false
     @Field("Header fields of every request to the service.") package var headers: [String: String] = [:]
-    @Field("Header fields that hold secrets, such as X-API-Key.") package var secretHeaders: [String: Secret<String>] =
-      [:]
-    @Field("Parameters of every query that hold secrets, such as a key.") package var secretQuery:
-      [String: Secret<String>] =
-        [:]
-    @Field("A token, which is sent as `Authorization: Bearer`.", .notEmpty) package var token: Secret<String>?
-    @Field("Name of a user, for `Authorization: Basic`.", .notEmpty, .mayHoldSecret) package var username: String?
+    @Field("Header fields that hold secrets, such as X-API-Key.")
+    package var secretHeaders: [String: Secret<String>] = [:]
+    @Field("Query parameters of every request that hold secrets, such as a key.")
+    package var secretQuery: [String: Secret<String>] = [:]
+    @Field("A token, sent as `Authorization: Bearer`.", .notEmpty) package var token: Secret<String>?
+    @Field("The user name for `Authorization: Basic`.", .notEmpty, .mayHoldSecret) package var username: String?
     @Field("The user's password.") var password: Secret<String>?
     @Field("Whether the service does nothing twice for the same Idempotency-Key, so that steps may name a `key`.")
     var honoursIdempotencyKey = false
-    @Field("The folder that files are in, from that of errand.yaml on; absent means that one.", .notEmpty)
+    @Field(
+      "The folder that files are in, relative to errand.yaml's folder; absent means errand.yaml's folder.", .notEmpty)
     package var folder: String?
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
     var certificateAuthorities: String?
-    @Field("Time limit for connecting.", .min(.milliseconds(1))) var connectTimeout =
-      TimeSpan.seconds(10)
-    @Field("How long one request may take, and how long a download may be silent.", .min(.milliseconds(1)))
+    @Field("Time limit for connecting.", .min(.milliseconds(1)))
+    var connectTimeout = TimeSpan.seconds(10)
+    @Field("Time limit for one request, and for silence during a download.", .min(.milliseconds(1)))
     var requestTimeout = TimeSpan.seconds(30)
     @Field("The largest answer that is read, in bytes.", .range(1...1 << 30)) var maxAnswerBytes = 16 << 20
     @Field("The most bytes of files that are sent in one form.", .range(1...1 << 30)) var maxUploadBytes = 64 << 20

@@ -52,10 +52,10 @@ public final class InterviewPrepClient: InterviewPrepClientProtocol {
   /// Creates a client; nothing is sent before the first call.
   ///
   /// - Parameters:
-  ///   - baseURL: Where the backend is; a slash at the end does not matter.
+  ///   - baseURL: The backend's address; a slash at the end does not matter.
   ///   - http: Sends the requests; share one among all clients of a process.
   ///   - limits: How long a generation may take and how large an answer may be.
-  ///   - healthTimeout: How long the backend may take to say that it is well.
+  ///   - healthTimeout: Time limit for the health check.
   ///   - time: Tells how long a wait is that ends at an instant.
   public convenience init(
     baseURL: String = defaultBaseURL, http: HTTPClient = HTTPClient(),

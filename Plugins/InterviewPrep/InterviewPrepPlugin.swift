@@ -20,18 +20,18 @@ public enum InterviewPrepPlugin: ClientLibrary, WebPlugin {
   /// The backend has no accounts. The requests go to the backend and its language model, and newer backends keep them
   /// in their logs, with the name; a made-up name works as well.
   public struct Configuration: FieldSet {
-    @Field("Where the backend is.", .pattern(.baseURL)) var baseURL = InterviewPrepClient.defaultBaseURL
+    @Field("The backend's address.", .pattern(.baseURL)) var baseURL = InterviewPrepClient.defaultBaseURL
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
     var certificateAuthorities: String?
-    @Field("Time limit for connecting.", .min(.milliseconds(1))) var connectTimeout =
-      TimeSpan.seconds(10)
+    @Field("Time limit for connecting.", .min(.milliseconds(1)))
+    var connectTimeout = TimeSpan.seconds(10)
     @Field(
-      "How long a generation may take; those of newer backends last up to a minute, and what is given up is paid.",
+      "Time limit for a generation; newer backends need up to a minute, and an abandoned generation is still paid for.",
       .min(.milliseconds(1)))
     var requestTimeout = TimeSpan.seconds(15)
-    @Field("How long the backend may take to say that it is well.", .min(.milliseconds(1))) var healthTimeout =
-      TimeSpan.seconds(5)
-    @Field("How many calls that may have been paid one run makes at most, restarts included.", .range(1...1000))
+    @Field("Time limit for the health check.", .min(.milliseconds(1)))
+    var healthTimeout = TimeSpan.seconds(5)
+    @Field("The most possibly paid calls that one run may make, restarts included.", .range(1...1000))
     var maxPaidCalls = 12
     @Field("The largest answer that is read, in bytes.", .range(1024...1 << 26)) var maxAnswerBytes = 4 << 20
 

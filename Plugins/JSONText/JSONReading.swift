@@ -22,8 +22,8 @@ enum JSONReading {
 /// A value to be written as JSON.
 struct JSONContent: FieldSet {
   @Field("The value.") var value: Value
-  @Field("Whether every item has its own line, or all is on one.") var layout = JSONLayout.pretty
-  @Field("Whether the keys of maps are in alphabetical order, and not in that of the value.") var sortKeys = false
+  @Field("Whether each item has its own line, or everything is on one line.") var layout = JSONLayout.pretty
+  @Field("Whether to sort the keys of maps alphabetically; if not, they keep the value's order.") var sortKeys = false
 
   /// The value as text; with a layout for people it ends with a line break.
   func text() throws(ActionError) -> String {

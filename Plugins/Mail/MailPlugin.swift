@@ -4,7 +4,7 @@ import LocalFiles
 /// Lets recipes send mail.
 public enum MailPlugin: ClientLibrary {
   public static let name = "mail"
-  public static let summary = "Sends mail through an SMTP server: text, HTML and attachments, encrypted on the way."
+  public static let summary = "Sends mail through an SMTP server: text, HTML and attachments, encrypted in transit."
   public static let actions: [any Action<MailClient>.Type] = [SendMail.self]
   public static let usage = """
     let client = MailClient(MailSettings(host: "smtp.example.org", username: "ana", password: "…"))
@@ -15,22 +15,25 @@ public enum MailPlugin: ClientLibrary {
   /// The settings of a connection to one SMTP server.
   public struct Configuration: ValidatedFieldSet {
     @Field("Name of the SMTP server.", .pattern(.host)) var host: String
-    @Field("Its port; left out, the one that goes with 'security': 465, 587 or 25.", .range(1...65_535))
+    @Field("The server's port; absent means the usual one for 'security': 465, 587 or 25.", .range(1...65_535))
     var port: Int?
-    @Field("How the way is encrypted: tls from the start, startTLS before anything else is said, or not at all.")
+    @Field("How the connection is encrypted: tls from the start, startTLS before anything else is sent, or not at all.")
     var security = MailSecurity.tls
-    @Field("Login name; left out, there is no login.", .notEmpty, .mayHoldSecret) var username: String?
-    @Field("Their password, or the one that the service gives programs.", .notEmpty) var password: Secret<String>?
-    @Field("Who sends, for mails that do not say it: ana@example.org or Ana <ana@example.org>.", .pattern(.mailbox))
+    @Field("Login name; absent means no login.", .notEmpty, .mayHoldSecret) var username: String?
+    @Field("The user's password, or the one that the service issues for programs.", .notEmpty)
+    var password: Secret<String>?
+    @Field("The sender of mails that name none: ana@example.org or Ana <ana@example.org>.", .pattern(.mailbox))
     var from: String?
-    @Field("The folder that attachments are in, from that of errand.yaml on; absent means that one.", .notEmpty)
+    @Field(
+      "The folder that attachments are in, relative to errand.yaml's folder; absent means errand.yaml's folder.",
+      .notEmpty)
     var folder: String?
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
     var certificateAuthorities: String?
-    @Field("Time limit for connecting.", .min(.milliseconds(1))) var connectTimeout =
-      TimeSpan.seconds(10)
-    @Field("How long it may take to send one mail.", .min(.milliseconds(1))) var sendTimeout = TimeSpan.seconds(120)
-    @Field("The largest mail that is sent, in bytes, attachments as they are encoded.", .range(1024...1 << 30))
+    @Field("Time limit for connecting.", .min(.milliseconds(1)))
+    var connectTimeout = TimeSpan.seconds(10)
+    @Field("Time limit for sending one mail.", .min(.milliseconds(1))) var sendTimeout = TimeSpan.seconds(120)
+    @Field("The largest mail to send, in bytes, with its attachments encoded.", .range(1024...1 << 30))
     var maxBytes = 25 << 20
 
     public init() {}

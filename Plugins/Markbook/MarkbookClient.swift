@@ -82,7 +82,7 @@ public actor MarkbookClient: MarkbookClientProtocol {
   /// Creates a client; nothing is sent before the first call.
   ///
   /// - Parameters:
-  ///   - baseURL: Where the service is; a slash at the end does not matter.
+  ///   - baseURL: The service's address; a slash at the end does not matter.
   ///   - apiKey: The school's key, 32 characters long.
   ///   - username: The login name of a user who may administer users.
   ///   - password: That user's password.

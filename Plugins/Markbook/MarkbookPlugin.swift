@@ -18,17 +18,17 @@ public enum MarkbookPlugin: ClientLibrary, WebPlugin {
 
   /// The settings of a connection to one school.
   public struct Configuration: FieldSet {
-    @Field("Where the service is.", .pattern(.baseURL)) var baseURL = MarkbookClient.defaultBaseURL
+    @Field("The service's address.", .pattern(.baseURL)) var baseURL = MarkbookClient.defaultBaseURL
     @Field("The school's key: Other administration actions, Show API Key.", .notEmpty) var apiKey: Secret<String>
     @Field("Login name of a user who may administer users.", .notEmpty, .mayHoldSecret) var username: String
-    @Field("That user's password; a login that asks for a code by e-mail does not work here.", .notEmpty)
+    @Field("That user's password; a login that asks for a code by e-mail doesn't work here.", .notEmpty)
     var password: Secret<String>
-    @Field("The folder that backups go to, from that of errand.yaml on; absent means that one.", .notEmpty)
+    @Field("The folder for backups, relative to errand.yaml's folder; absent means errand.yaml's folder.", .notEmpty)
     var folder: String?
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
     var certificateAuthorities: String?
-    @Field("Time limit for connecting.", .min(.milliseconds(1))) var connectTimeout =
-      TimeSpan.seconds(10)
+    @Field("Time limit for connecting.", .min(.milliseconds(1)))
+    var connectTimeout = TimeSpan.seconds(10)
     @Field("Time limit for one call.", .min(.milliseconds(1))) var requestTimeout = TimeSpan.seconds(30)
     @Field("The largest answer that is read, in bytes.", .min(1024), .max(1 << 30)) var maxAnswerBytes = 64 << 20
 

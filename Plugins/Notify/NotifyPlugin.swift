@@ -13,25 +13,25 @@ public enum NotifyPlugin: ClientLibrary, WebPlugin {
 
   /// The settings of a connection: the destinations of messages, and time limits.
   public struct Configuration: FieldSet {
-    @Field("Address of the webhook; a secret, because everyone who knows it can write there.", .notEmpty)
+    @Field("Address of the webhook; a secret, because anyone who knows it can post there.", .notEmpty)
     var webhookURL: Secret<String>?
     @Field("Header fields that are sent to the webhook, such as Authorization.")
     var webhookHeaders: [String: Secret<String>] = [:]
     @Field(
-      "Secret that messages to the webhook are signed with, if a step says so: whsec_ and a key in Base64.", .notEmpty)
+      "The secret that signs messages to the webhook, if a step says so: whsec_ and a key in Base64.", .notEmpty)
     var signingSecret: Secret<String>?
-    @Field("Where the ntfy server is.", .pattern(.baseURL)) var ntfyURL = NotifySettings().ntfyURL
+    @Field("The ntfy server's address.", .pattern(.baseURL)) var ntfyURL = NotifySettings().ntfyURL
     @Field(
-      "The ntfy topic; on a server without tokens, everyone who knows it can read there.", .notEmpty,
+      "The ntfy topic; on a server without tokens, anyone who knows it can read the messages.", .notEmpty,
       .secretUnless("token"))
     var topic: String?
     @Field("Access token of the ntfy server.", .notEmpty) var token: Secret<String>?
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
     var certificateAuthorities: String?
-    @Field("Time limit for connecting.", .min(.milliseconds(1))) var connectTimeout =
-      NotifySettings().connectTimeout
-    @Field("How long one request may take.", .min(.milliseconds(1))) var requestTimeout =
-      NotifySettings().requestTimeout
+    @Field("Time limit for connecting.", .min(.milliseconds(1)))
+    var connectTimeout = NotifySettings().connectTimeout
+    @Field("Time limit for one request.", .min(.milliseconds(1)))
+    var requestTimeout = NotifySettings().requestTimeout
 
     public init() {}
   }

@@ -13,7 +13,7 @@ enum TextStyle: String, Choice {
 struct ColumnFields: FieldSet {
   @Field("The key of its values in the rows.") var key: String
   @Field("Its heading; absent means the key.") var title: String?
-  @Field("Which side its values are set to; `auto` sets numbers to the right.") var align = Alignment.auto
+  @Field("The alignment of its values; `auto` aligns numbers to the right.") var align = Alignment.auto
 }
 
 enum Alignment: String, Choice {

@@ -15,19 +15,21 @@ public enum ShellPlugin: ClientLibrary {
 
   /// The settings of a connection: the environment, folder and limits of commands.
   public struct Configuration: FieldSet {
-    @Field("Where programs are looked for: absolute folders, separated by colons.", .notEmpty)
+    @Field("The folders to search for programs: absolute paths, separated by colons.", .notEmpty)
     var path = ShellSettings.path
     @Field("Names of variables that commands inherit from errand's own environment, such as SSH_AUTH_SOCK.")
     var inherit = ["HOME"]
-    @Field("The folder that commands work in, from that of errand.yaml on; absent means that one.", .notEmpty)
+    @Field(
+      "The folder that commands work in, relative to errand.yaml's folder; absent means errand.yaml's folder.",
+      .notEmpty)
     var folder: String?
     @Field("The most bytes that a command may write to each of its outputs.", .range(1...64 << 20))
     var maxOutputBytes = 1 << 20
-    @Field("How long a command has to end when it is asked to, before it is killed.", .min(.zero))
+    @Field("How long a command may take to end after it is asked to, before it is killed.", .min(.zero))
     var grace = TimeSpan.seconds(5)
-    @Field("Which commands are run: all, or those that only compute and read; others then do nothing and succeed.")
+    @Field("Whether to run all commands, or only commands that compute and read; others then do nothing and succeed.")
     var runs = CommandsRun.all
-    @Field("Where a sandbox is, which is asked before each command whether it is to fail.", .pattern(.baseURL))
+    @Field("Address of a sandbox that decides before each command whether it fails.", .pattern(.baseURL))
     var faults: String?
 
     public init() {}

@@ -68,7 +68,7 @@ public actor StationboardClient: StationboardClientProtocol {
   /// Creates a client; nothing is sent before the first call.
   ///
   /// - Parameters:
-  ///   - baseURL: Where the service is; a slash at the end does not matter.
+  ///   - baseURL: The service's address; a slash at the end does not matter.
   ///   - minimumInterval: How soon the same board is asked for again.
   ///   - http: Sends the requests; share one among all clients of a process.
   ///   - limits: How long a request may take and how large an answer may be.

@@ -17,7 +17,7 @@ public enum StationboardPlugin: ClientLibrary, WebPlugin {
   /// The settings of a connection to the service; the public service needs none.
   public struct Configuration: FieldSet {
     @Field(
-      "Where the service is; https://mesdeparts-ch.fly.dev is the same one without the cache before it.",
+      "The service's address; https://mesdeparts-ch.fly.dev is the same service without the cache before it.",
       .pattern(.baseURL)) var baseURL = StationboardClient.defaultBaseURL
     @Field(
       "Shortest time between two requests for the same board; the service has nothing new sooner.",
@@ -25,12 +25,12 @@ public enum StationboardPlugin: ClientLibrary, WebPlugin {
     var minimumInterval = StationboardClient.defaultMinimumInterval
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
     var certificateAuthorities: String?
-    @Field("Time limit for connecting.", .min(.milliseconds(1))) var connectTimeout =
-      StationboardClient.defaultLimits.connect
-    @Field("How long one request may take; the service gives itself five seconds.", .min(.milliseconds(1)))
+    @Field("Time limit for connecting.", .min(.milliseconds(1)))
+    var connectTimeout = StationboardClient.defaultLimits.connect
+    @Field("Time limit for one request; the service gives itself five seconds.", .min(.milliseconds(1)))
     var requestTimeout = TimeSpan.seconds(8)
-    @Field("The largest answer that is read, in bytes.", .range(1024...1 << 30)) var maxAnswerBytes =
-      StationboardClient.defaultLimits.maxBodyBytes
+    @Field("The largest answer that is read, in bytes.", .range(1024...1 << 30))
+    var maxAnswerBytes = StationboardClient.defaultLimits.maxBodyBytes
 
     public init() {}
   }

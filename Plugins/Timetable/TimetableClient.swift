@@ -26,11 +26,11 @@ public protocol TimetableClientProtocol: Sendable {
 public struct Published<Content: Sendable>: Sendable {
   /// The content.
   public var content: Content
-  /// Whether it was kept, and did not come over the network now.
+  /// Whether it came from the cache, and not over the network now.
   public var fromCache: Bool
   /// When it came over the network.
   public var cachedAt: Timestamp
-  /// When the publisher's server last said that it is current.
+  /// When the publisher's server last confirmed that it is current.
   public var checkedAt: Timestamp
   /// Why it is not current, as a sentence; nil if it is.
   public var staleReason: String?
@@ -74,7 +74,7 @@ public final class TimetableClient: TimetableClientProtocol {
   /// - Parameters:
   ///   - baseURL: Where the files are; a slash at the end does not matter.
   ///   - cacheFolder: Where files are kept between programs; nil keeps them in memory.
-  ///   - minimumInterval: How long a file serves before the network is asked again.
+  ///   - minimumInterval: How long to use a file before asking the network again.
   ///   - http: Sends the requests; share one among all clients of a process.
   ///   - limits: How long a request may take and how large a file may be.
   ///   - time: Tells how old a file is.

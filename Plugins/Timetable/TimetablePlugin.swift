@@ -19,21 +19,23 @@ public enum TimetablePlugin: ClientLibrary, WebPlugin {
 
   /// The settings of a connection to one publisher; the public instance needs none.
   public struct Configuration: ValidatedFieldSet {
-    @Field("Where the publisher's files are.", .pattern(.publisherURL)) var baseURL = TimetableClient.defaultBaseURL
-    @Field("Time zone of the university, in which the times of classes are.", .notEmpty) var zone = "Europe/Bucharest"
-    @Field("A Monday that begins a week1, for dates of which no academic calendar says more.", .pattern(.date))
+    @Field("The address of the publisher's files.", .pattern(.publisherURL)) var baseURL = TimetableClient
+      .defaultBaseURL
+    @Field("Time zone of the university, and of the times of its classes.", .notEmpty) var zone = "Europe/Bucharest"
+    @Field("A Monday that begins a week1, for dates that no academic calendar covers.", .pattern(.date))
     var weekOneMonday: String?
     @Field(
-      "The folder that copies and calendar files are in, from that of errand.yaml on; absent means that one.", .notEmpty
+      "The folder that copies and calendar files are in, relative to errand.yaml's folder; absent means errand.yaml's folder.",
+      .notEmpty
     )
     var folder: String?
-    @Field("How long a file serves before the network is asked again.", .min(.zero)) var minimumInterval =
-      TimeSpan.seconds(600)
+    @Field("How long to use a file before asking the network again.", .min(.zero))
+    var minimumInterval = TimeSpan.seconds(600)
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
     var certificateAuthorities: String?
-    @Field("Time limit for connecting.", .min(.milliseconds(1))) var connectTimeout =
-      TimeSpan.seconds(10)
-    @Field("How long one request may take.", .min(.milliseconds(1))) var requestTimeout = TimeSpan.seconds(30)
+    @Field("Time limit for connecting.", .min(.milliseconds(1)))
+    var connectTimeout = TimeSpan.seconds(10)
+    @Field("Time limit for one request.", .min(.milliseconds(1))) var requestTimeout = TimeSpan.seconds(30)
     @Field("The largest file that is read, in bytes.", .range(1024...1 << 30)) var maxAnswerBytes = 8 << 20
 
     public init() {}

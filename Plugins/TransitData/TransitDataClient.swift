@@ -40,7 +40,7 @@ public struct CheckedRelease: Hashable, Sendable {
   public var release: Release
   /// When the service last said so.
   public var checkedAt: Timestamp
-  /// Whether the answer was kept from an earlier time.
+  /// Whether the answer is an earlier one from the cache.
   public var fromCache: Bool
 }
 

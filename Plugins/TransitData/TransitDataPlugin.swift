@@ -20,27 +20,28 @@ public enum TransitDataPlugin: ClientLibrary, WebPlugin {
 
   /// The settings of a connection to one published data set; the producer's own data set needs none.
   public struct Configuration: FieldSet {
-    @Field("Who owns the repository on GitHub.", .notEmpty) var owner = standard.owner
+    @Field("The repository's owner on GitHub.", .notEmpty) var owner = standard.owner
     @Field("The repository whose releases hold the data set.", .notEmpty) var repository = standard.repository
     @Field("Name of the station file among the files of a release.", .notEmpty) var assetName = standard.assetName
-    @Field("Where GitHub's API is.", .pattern(.baseURL)) var apiBase = standard.apiBase
-    @Field("Where files are downloaded from.", .pattern(.baseURL)) var webBase = standard.webBase
-    @Field("A token, which raises the API's quota from 60 requests an hour to 5,000.", .notEmpty)
+    @Field("The address of GitHub's API.", .pattern(.baseURL)) var apiBase = standard.apiBase
+    @Field("The address to download files from.", .pattern(.baseURL)) var webBase = standard.webBase
+    @Field("A token, which raises the API's quota from 60 to 5,000 requests an hour.", .notEmpty)
     var token: Secret<String>?
-    @Field("How long an answer of the API serves before it is asked again.", .min(.zero)) var minInterval =
-      standard.minInterval
-    @Field("The largest station file that is taken, in bytes.", .range(1024...1 << 30)) var maxFileBytes =
-      standard.maxFileBytes
-    @Field("Whether a station file without a checksum is taken; one with a wrong checksum never is.")
+    @Field("How long to use an answer of the API before asking again.", .min(.zero))
+    var minInterval = standard.minInterval
+    @Field("The largest station file to accept, in bytes.", .range(1024...1 << 30))
+    var maxFileBytes = standard.maxFileBytes
+    @Field("Whether to accept a station file without a checksum; a file with a wrong checksum is never accepted.")
     var allowUnverified = standard.allowsUnverified
     @Field(
-      "The folder that station files to install are in, from that of errand.yaml on; absent means that one.", .notEmpty)
+      "The folder of the station files to install, relative to errand.yaml's folder; absent means errand.yaml's folder.",
+      .notEmpty)
     var folder: String?
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
     var certificateAuthorities: String?
-    @Field("Time limit for connecting.", .min(.milliseconds(1))) var connectTimeout =
-      standard.connectTimeout
-    @Field("How long an answer of the API may take, and how long a download may be silent.", .min(.milliseconds(1)))
+    @Field("Time limit for connecting.", .min(.milliseconds(1)))
+    var connectTimeout = standard.connectTimeout
+    @Field("Time limit for an answer of the API, and for silence during a download.", .min(.milliseconds(1)))
     var requestTimeout = standard.requestTimeout
 
     private static var standard: TransitDataSettings { TransitDataSettings() }

@@ -3,7 +3,7 @@ import LocalFiles
 
 enum FormatTable: Action {
   static let name = "format"
-  static let summary = "Writes rows as a text in CSV."
+  static let summary = "Writes rows as CSV text."
   static let effect = Effect.pure
   static let examples = [
     Example(
@@ -12,7 +12,7 @@ enum FormatTable: Action {
 
   struct Input: FieldSet {
     @Included var table: TableWriting
-    @Field("Whether the text begins with a byte order mark, by which some spreadsheet programs know UTF-8.")
+    @Field("Whether the text begins with a byte order mark; some spreadsheet programs recognise UTF-8 by it.")
     var byteOrderMark = false
   }
 

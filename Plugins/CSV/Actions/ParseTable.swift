@@ -3,7 +3,7 @@ import LocalFiles
 
 enum ParseTable: ShapedAction {
   static let name = "parse"
-  static let summary = "Reads the rows of a text in CSV."
+  static let summary = "Reads the rows of a CSV text."
   static let effect = Effect.pure
   static let examples = [
     Example(
@@ -13,13 +13,13 @@ enum ParseTable: ShapedAction {
 
   struct Input: FieldSet {
     @Field("The text.") var text: String
-    @Field("The columns that are wanted, with their types; absent means all of them as texts.", .notEmpty)
+    @Field("The columns to read, with their types; absent means all columns, as text.", .notEmpty)
     var columns: [String: ColumnType]?
     @Field("Names of the columns, for a text without a first line of names.", .notEmpty) var names: [String]?
     @Field("Separator between two fields, unless a first line such as sep=; names one.", .pattern(.separator))
     var separator = ","
     @Field("Decimal sign of doubles.") var decimal = TableReading.DecimalSign.point
-    @Field("The most rows that are read; if there are more, the step fails.", .range(1...1_000_000)) var limit = 100_000
+    @Field("The most rows to read; if there are more, the step fails.", .range(1...1_000_000)) var limit = 100_000
 
     func rows() throws(ActionError) -> [ValueMap] {
       try TableReading(separator: separator, names: names, columns: columns, decimal: decimal, limit: limit)
@@ -28,7 +28,7 @@ enum ParseTable: ShapedAction {
   }
 
   struct Output: FieldSet {
-    @Field("The rows, as maps by the names of the columns.") var rows: [ValueMap]
+    @Field("The rows, as maps by column name.") var rows: [ValueMap]
   }
 
   static func output(for input: Value) -> ObjectSchema { TableReading.shaped(Output.schema, for: input) }

@@ -3,7 +3,7 @@ import LocalFiles
 
 enum ReadTable: ShapedAction {
   static let name = "read"
-  static let summary = "Reads the rows of a file in CSV."
+  static let summary = "Reads the rows of a CSV file."
   static let effect = Effect.read
   static let examples = [
     Example("All fields as text", "path: marks.csv"),
@@ -12,19 +12,19 @@ enum ReadTable: ShapedAction {
 
   struct Input: FieldSet {
     @Field("Path of the file.", .notEmpty) var path: String
-    @Field("The columns that are wanted, with their types; absent means all of them as texts.", .notEmpty)
+    @Field("The columns to read, with their types; absent means all columns, as text.", .notEmpty)
     var columns: [String: ColumnType]?
     @Field("Names of the columns, for a file without a first line of names.", .notEmpty) var names: [String]?
-    @Field("How its characters are written; auto goes by a byte order mark, and is UTF-8 without one.")
+    @Field("The file's encoding; auto follows the byte order mark, and means UTF-8 if there is none.")
     var encoding = ReadEncoding.auto
     @Field("Separator between two fields, unless a first line such as sep=; names one.", .pattern(.separator))
     var separator = ","
     @Field("Decimal sign of doubles.") var decimal = TableReading.DecimalSign.point
-    @Field("The most rows that are read; if there are more, the step fails.", .range(1...1_000_000)) var limit = 100_000
+    @Field("The most rows to read; if there are more, the step fails.", .range(1...1_000_000)) var limit = 100_000
   }
 
   struct Output: FieldSet {
-    @Field("The rows, as maps by the names of the columns.") var rows: [ValueMap]
+    @Field("The rows, as maps by column name.") var rows: [ValueMap]
   }
 
   static func output(for input: Value) -> ObjectSchema { TableReading.shaped(Output.schema, for: input) }

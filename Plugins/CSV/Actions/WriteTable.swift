@@ -3,7 +3,7 @@ import LocalFiles
 
 enum WriteTable: PreviewingAction {
   static let name = "write"
-  static let summary = "Writes rows as a file in CSV, replacing one that is there."
+  static let summary = "Writes rows to a CSV file, replacing an existing one."
   static let effect = Effect.idempotentWrite(within: .forever)
   static let examples = [
     Example(
@@ -13,11 +13,11 @@ enum WriteTable: PreviewingAction {
   ]
 
   struct Input: ValidatedFieldSet {
-    @Field("Path of the file; its folder is made if it is missing.", .notEmpty) var path: String
+    @Field("Path of the file; a missing folder is created.", .notEmpty) var path: String
     @Included var table: TableWriting
-    @Field("How its characters are written; utf-16 has a byte order mark, and the low byte first.")
+    @Field("The file's encoding; utf-16 has a byte order mark, and the low byte first.")
     var encoding = WriteEncoding.utf8
-    @Field("Whether a file in UTF-8 begins with a byte order mark, by which some spreadsheet programs know it.")
+    @Field("Whether a file in UTF-8 begins with a byte order mark; some spreadsheet programs recognise UTF-8 by it.")
     var byteOrderMark = false
 
     func bytes() throws(ActionError) -> [UInt8] { try table.bytes(encoding, hasMark: byteOrderMark) }
@@ -29,8 +29,8 @@ enum WriteTable: PreviewingAction {
 
   struct Output: FieldSet {
     @Field("Full path of the file.") var path: String
-    @Field("How many rows it has.") var rows: Int
-    @Field("Whether it was written; one that holds the same already is left as it is.") var changed: Bool
+    @Field("The number of rows in the file.") var rows: Int
+    @Field("Whether the file was written; a file that already holds the same is left as it is.") var changed: Bool
   }
 
   static func preview(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> [Change] {

@@ -8,17 +8,17 @@ enum AppendToFile: PreviewingAction, ReconcilingAction {
   static let examples = [Example("A line", "path: log/seen.txt\ntext: \"Ada: 93.5\\n\"")]
 
   struct Input: ValidatedFieldSet {
-    @Field("Path of the file; it and its folder are made if they are missing.", .notEmpty) var path: String
-    @Field("What is added, as UTF-8, with its own line break if it is a line; either this or `bytes`.") var text:
-      String?
-    @Field("What is added, as it is; either this or `text`.") var bytes: [UInt8]?
+    @Field("Path of the file; a missing file or folder is created.", .notEmpty) var path: String
+    @Field("The text to add, as UTF-8, with its own line break if it is a line; either this or `bytes`.")
+    var text: String?
+    @Field("The bytes to add; either this or `text`.") var bytes: [UInt8]?
 
     func conflicts() -> [Conflict] { FileContent.conflicts(text, bytes) }
   }
 
   struct Output: FieldSet {
     @Field("Full path of the file.") var path: String
-    @Field("Its size afterwards.") var bytes: Int
+    @Field("The file's size afterwards.") var bytes: Int
   }
 
   struct Baseline: FieldSet {

@@ -12,11 +12,11 @@ enum FileExists: Action {
   }
 
   struct Output: FieldSet {
-    @Field("Whether there is something.") var exists: Bool
+    @Field("Whether something exists at the path.") var exists: Bool
     @Field("Full path.") var path: String
-    @Field("What it is; absent if there is nothing.") var kind: FileKind?
+    @Field("The kind of entry; absent if nothing exists at the path.") var kind: FileKind?
     @Field("Size of a file; absent if there is none.") var bytes: Int?
-    @Field("When its content was last changed; absent if there is nothing.") var modifiedAt: Timestamp?
+    @Field("When its content was last changed; absent if nothing exists at the path.") var modifiedAt: Timestamp?
   }
 
   static func run(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> Output {

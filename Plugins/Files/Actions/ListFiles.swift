@@ -13,11 +13,11 @@ enum ListFiles: Action {
   struct Input: FieldSet {
     @Field("Path of the folder; absent means the one that paths start from.", .notEmpty) var folder: String?
     @Field(
-      "Only names of this form, in which `*` is any text and `?` any one character, in any Unicode form.", .notEmpty)
+      "The form of the names to list; `*` matches any text and `?` any one character, in any Unicode form.", .notEmpty)
     var pattern = "*"
-    @Field("Whether folders inside are looked into; symbolic links never are.") var recursive = false
-    @Field("The most entries that are given; if there are more, the step fails.", .range(1...100_000)) var limit =
-      10_000
+    @Field("Whether to list the folders inside, too; symbolic links are never followed.") var recursive = false
+    @Field("The most entries to list; if there are more, the step fails.", .range(1...100_000))
+    var limit = 10_000
   }
 
   struct Output: FieldSet {
@@ -30,8 +30,8 @@ enum ListFiles: Action {
 
   struct Entry: FieldSet {
     @Field("Its name, without folders.") var name: String
-    @Field("Its path, written so that the other actions take it.") var path: String
-    @Field("What it is.") var kind: FileKind
+    @Field("Its path, in the form that the other actions accept.") var path: String
+    @Field("The kind of entry.") var kind: FileKind
     @Field("Size of a file; 0 for anything else.") var bytes: Int
     @Field("When its content was last changed.") var modifiedAt: Timestamp
   }

@@ -9,8 +9,8 @@ enum MoveFile: PreviewingAction, ReconcilingAction {
 
   struct Input: FieldSet {
     @Field("Path of the file or folder.", .notEmpty) var from: String
-    @Field("Its new path; the folder above it is made if it is missing.", .notEmpty) var to: String
-    @Field("Whether a file that is at the new path is replaced; if not, the step fails.") var replace = false
+    @Field("Its new path; a missing folder above it is created.", .notEmpty) var to: String
+    @Field("Whether to replace a file at the new path; if not, the step fails.") var replace = false
   }
 
   struct Output: FieldSet {

@@ -10,7 +10,7 @@ enum ReadBytes: Action {
   typealias Input = FilePath
 
   struct Output: FieldSet {
-    @Field("What is in it.") var bytes: [UInt8]
+    @Field("The file's content.") var bytes: [UInt8]
     @Field("Full path of the file.") var path: String
   }
 

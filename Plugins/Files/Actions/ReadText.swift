@@ -10,7 +10,7 @@ enum ReadText: Action {
   typealias Input = FilePath
 
   struct Output: FieldSet {
-    @Field("What is in it, without a byte order mark.") var text: String
+    @Field("The file's content, without a byte order mark.") var text: String
     @Field("Full path of the file.") var path: String
   }
 

@@ -11,10 +11,10 @@ enum WriteFile: PreviewingAction {
   ]
 
   struct Input: ValidatedFieldSet {
-    @Field("Path of the file; its folder is made if it is missing, and a symbolic link is refused.", .notEmpty)
+    @Field("Path of the file; a missing folder is created, and a symbolic link is refused.", .notEmpty)
     var path: String
-    @Field("What is to be in it, as UTF-8; either this or `bytes`.") var text: String?
-    @Field("What is to be in it, as it is; either this or `text`.") var bytes: [UInt8]?
+    @Field("The new content, as UTF-8 text; either this or `bytes`.") var text: String?
+    @Field("The new content, as bytes; either this or `text`.") var bytes: [UInt8]?
 
     func conflicts() -> [Conflict] { FileContent.conflicts(text, bytes) }
   }
@@ -22,7 +22,7 @@ enum WriteFile: PreviewingAction {
   struct Output: FieldSet {
     @Field("Full path of the file.") var path: String
     @Field("Its size.") var bytes: Int
-    @Field("Whether it was written; one that holds the same already is left as it is.") var changed: Bool
+    @Field("Whether the file was written; a file that already holds the same is left as it is.") var changed: Bool
   }
 
   static func preview(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> [Change] {

@@ -9,10 +9,10 @@ enum Delete: AddressedAction, PreviewingAction {
   static let examples = [Example("One item", "url: /items/1")]
 
   struct Input: FieldSet {
-    @Field("Address, or path from the connection's `baseURL` on.", .pattern(.webAddress)) var url: String
-    @Field("Parameters of the query; a list gives one for each of its values.", .mayHoldSecret) var query: ValueMap?
-    @Field("Header fields beside those of the connection.", .mayHoldSecret) var headers: [String: String]?
-    @Field("The statuses that are expected; absent means 200 to 299, 404 and 410.", .notEmpty, .each(.range(200...599)))
+    @Field("Address, or path below the connection's `baseURL`.", .pattern(.webAddress)) var url: String
+    @Field("Query parameters; a list gives one parameter for each of its values.", .mayHoldSecret) var query: ValueMap?
+    @Field("Header fields, beside the connection's own.", .mayHoldSecret) var headers: [String: String]?
+    @Field("The expected statuses; absent means 200 to 299, 404 and 410.", .notEmpty, .each(.range(200...599)))
     var expect: [Int]?
   }
 
@@ -20,7 +20,7 @@ enum Delete: AddressedAction, PreviewingAction {
     @Field("The HTTP status.") var status: Int
     @Field("Whether there was something to remove.") var deleted: Bool
     @Field(
-      "The header fields, by their names in small letters; of one that is repeated the values with commas between.",
+      "The header fields, by name in lowercase; the values of a repeated field are joined with commas.",
       .volatile)
     var headers: [String: String]
   }

@@ -13,15 +13,15 @@ enum Download: AddressedAction, TimedAction, PreviewingAction {
   ]
 
   struct Input: FieldSet {
-    @Field("Address, or path from the connection's `baseURL` on.", .pattern(.webAddress)) var url: String
-    @Field("Parameters of the query; a list gives one for each of its values.", .mayHoldSecret) var query: ValueMap?
-    @Field("Header fields beside those of the connection.", .mayHoldSecret) var headers: [String: String]?
-    @Field("Path of the file in the connection's folder; a file that is there is replaced.", .notEmpty) var to: String
-    @Field("The SHA-256 that it must have, in hexadecimal digits.", .pattern(.sha256)) var sha256: String?
-    @Field("The size that it must have, in bytes.", .range(0...1 << 40)) var bytes: Int?
-    @Field("Whether every entry of a zip is compared with its checksum before the file is kept.")
+    @Field("Address, or path below the connection's `baseURL`.", .pattern(.webAddress)) var url: String
+    @Field("Query parameters; a list gives one parameter for each of its values.", .mayHoldSecret) var query: ValueMap?
+    @Field("Header fields, beside the connection's own.", .mayHoldSecret) var headers: [String: String]?
+    @Field("Path of the file in the connection's folder; an existing file is replaced.", .notEmpty) var to: String
+    @Field("The SHA-256 that the file must have, in hexadecimal digits.", .pattern(.sha256)) var sha256: String?
+    @Field("The size that the file must have, in bytes.", .range(0...1 << 40)) var bytes: Int?
+    @Field("Whether to compare every entry of a zip with its checksum before keeping the file.")
     var verify = Verification.none
-    @Field("Whether a download that was interrupted is gone on with, if the service can and has still the same.")
+    @Field("Whether to resume an interrupted download, if the service supports that and still has the same file.")
     var resume = true
   }
 
@@ -33,7 +33,7 @@ enum Download: AddressedAction, TimedAction, PreviewingAction {
     @Field("Full path of the file.") var path: String
     @Field("Its size.") var bytes: Int
     @Field("Its SHA-256 in hexadecimal digits.") var sha256: String
-    @Field("How many of its bytes an earlier attempt had left, which were not sent again.") var resumedBytes: Int
+    @Field("How many of its bytes came from an earlier attempt, and weren't sent again.") var resumedBytes: Int
   }
 
   private static func request(

@@ -8,21 +8,22 @@ enum Get: AddressedAction {
   static let effect = Effect.read
   static let examples = [
     Example("A list in JSON", "url: /items\nquery: { limit: 2 }\nanswer: json"),
-    Example("A text, kept for when the network fails", "url: /notes.txt\ncached: true\nfallback: true"),
+    Example("A text, cached in case the network fails", "url: /notes.txt\ncached: true\nfallback: true"),
   ]
 
   struct Input: ValidatedFieldSet {
-    @Field("Address, or path from the connection's `baseURL` on.", .pattern(.webAddress)) var url: String
-    @Field("Parameters of the query; a list gives one for each of its values.", .mayHoldSecret) var query: ValueMap?
-    @Field("Header fields beside those of the connection.", .mayHoldSecret) var headers: [String: String]?
-    @Field("The statuses that are expected; absent means 200 to 299.", .notEmpty, .each(.range(200...599)))
+    @Field("Address, or path below the connection's `baseURL`.", .pattern(.webAddress)) var url: String
+    @Field("Query parameters; a list gives one parameter for each of its values.", .mayHoldSecret) var query: ValueMap?
+    @Field("Header fields, beside the connection's own.", .mayHoldSecret) var headers: [String: String]?
+    @Field("The expected statuses; absent means 200 to 299.", .notEmpty, .each(.range(200...599)))
     var expect: [Int]?
-    @Field("What the answer must be.") var answer = AnswerKind.auto
-    @Field("How a text is written; auto goes by a byte order mark, then by the answer's charset, else it is UTF-8.")
+    @Field("The form that the answer must have.") var answer = AnswerKind.auto
+    @Field(
+      "The encoding of a text; auto follows a byte order mark, then the answer's charset, and otherwise means UTF-8.")
     var encoding = ReadEncoding.auto
-    @Field("Whether the answer is kept, serves for as long as the service says, and is asked about by its ETag later.")
+    @Field("Whether to cache the answer: it is used for as long as the service says, and then revalidated by its ETag.")
     var cached = false
-    @Field("Whether a kept answer, however old, serves when the network fails or the service does; needs `cached`.")
+    @Field("Whether to use a cached answer, however old, when the network or the service fails; needs `cached`.")
     var fallback = false
 
     func conflicts() -> [Conflict] {
@@ -33,14 +34,14 @@ enum Get: AddressedAction {
   struct Output: FieldSet {
     @Field("The HTTP status.") var status: Int
     @Field(
-      "The header fields, by their names in small letters; of one that is repeated the values with commas between.",
+      "The header fields, by name in lowercase; the values of a repeated field are joined with commas.",
       .volatile)
     var headers: [String: String]
-    @Field("What was answered: the value if it is JSON, else a text; null if it is empty.") var body: Value
+    @Field("The answer's body: a value if it is JSON, otherwise a text; null if it is empty.") var body: Value
     @Field("Whether the answer is JSON.") var isJSON: Bool
-    @Field("Whether the answer was kept, and did not come over the network now.", .volatile) var fromCache: Bool
+    @Field("Whether the answer came from the cache, and not over the network now.", .volatile) var fromCache: Bool
     @Field("When the answer came over the network.", .volatile) var cachedAt: Timestamp
-    @Field("Why a kept answer is used instead of a current one, as a sentence; absent if it is not.", .volatile)
+    @Field("Why a cached answer replaces a current one, as a sentence; absent if none does.", .volatile)
     var staleReason: String?
   }
 

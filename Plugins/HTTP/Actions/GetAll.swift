@@ -12,15 +12,16 @@ enum GetAll: AddressedAction {
   ]
 
   struct Input: ValidatedFieldSet {
-    @Field("Address, or path from the connection's `baseURL` on.", .pattern(.webAddress)) var url: String
-    @Field("Parameters of the query; a list gives one for each of its values.", .mayHoldSecret) var query: ValueMap?
-    @Field("Header fields beside those of the connection.", .mayHoldSecret) var headers: [String: String]?
-    @Field("Place of the list in a page (RFC 6901); empty if the page is the list.", .pattern(.jsonPointer)) var items =
-      ""
-    @Field("How a page says which is next, if not in a Link header.") var cursor: Cursor?
-    @Field("How pages are counted, if not in a Link header; the first one without items is the end.") var page: Page?
-    @Field("The most pages that are asked for.", .range(1...10_000)) var maxPages = 100
-    @Field("The most items that are given.", .range(1...1_000_000)) var maxItems = 10_000
+    @Field("Address, or path below the connection's `baseURL`.", .pattern(.webAddress)) var url: String
+    @Field("Query parameters; a list gives one parameter for each of its values.", .mayHoldSecret) var query: ValueMap?
+    @Field("Header fields, beside the connection's own.", .mayHoldSecret) var headers: [String: String]?
+    @Field("Place of the list in a page (RFC 6901); empty if the page itself is the list.", .pattern(.jsonPointer))
+    var items = ""
+    @Field("How a page names the next page, if not in a Link header.") var cursor: Cursor?
+    @Field("How pages are numbered, if there is no Link header; the first page without items is the end.")
+    var page: Page?
+    @Field("The most pages to request.", .range(1...10_000)) var maxPages = 100
+    @Field("The most items to return.", .range(1...1_000_000)) var maxItems = 10_000
 
     func conflicts() -> [Conflict] {
       cursor != nil && page != nil ? [Conflict("must not be given beside 'cursor'", at: "page")] : []
@@ -32,19 +33,18 @@ enum GetAll: AddressedAction {
       "Place of the cursor, or of the next page's address, in a page; null or missing at the end.",
       .pattern(.jsonPointer))
     var at: String
-    @Field("Parameter of the query that takes the cursor; absent if it is an address.", .notEmpty) var parameter:
-      String?
+    @Field("Query parameter for the cursor; absent if the cursor is an address.", .notEmpty) var parameter: String?
   }
 
   struct Page: FieldSet {
-    @Field("Parameter of the query that takes the number.", .notEmpty) var parameter: String
+    @Field("Query parameter for the page's number.", .notEmpty) var parameter: String
     @Field("Number of the first page.", .range(0...1_000_000)) var first = 1
   }
 
   struct Output: FieldSet {
     @Field("The items of all pages, in their order.") var items: [Value]
-    @Field("How many pages were asked for.") var pages: Int
-    @Field("Whether there was no more; false if a limit was reached before.") var isComplete: Bool
+    @Field("The number of pages that were requested.") var pages: Int
+    @Field("Whether the list was read to its end; false if a limit was reached first.") var isComplete: Bool
   }
 
   static func run(_ input: Input, on service: WebClient, in context: ActionContext) async throws -> Output {

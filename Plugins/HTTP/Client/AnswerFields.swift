@@ -12,9 +12,9 @@ package struct AnswerFields: FieldSet {
   package init() {}
 
   @Field("The HTTP status.") var status: Int
-  @Field("The header fields, by their names in small letters; of one that is repeated the values with commas between.")
+  @Field("The header fields, by name in lowercase; the values of a repeated field are joined with commas.")
   var headers: [String: String]
-  @Field("What was answered: the value if it is JSON, else a text; null if it is empty.") var body: Value
+  @Field("The answer's body: a value if it is JSON, otherwise a text; null if it is empty.") var body: Value
   @Field("Whether the answer is JSON.") var isJSON: Bool
 }
 

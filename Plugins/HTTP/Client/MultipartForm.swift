@@ -82,15 +82,15 @@ extension WebBody {
 
 /// A form with files, as a step gives it.
 struct MultipartFields: FieldSet {
-  @Field("Its fields; a list gives one for each of its values.", .mayHoldSecret) var fields: ValueMap?
-  @Field("Its files.", .maxLength(50)) var files: [SentFile] = []
+  @Field("The form's fields; a list gives one field for each of its values.", .mayHoldSecret) var fields: ValueMap?
+  @Field("The form's files.", .maxLength(50)) var files: [SentFile] = []
 
   /// One file.
   struct SentFile: FieldSet {
     @Field("Name of the form's field.", .notEmpty) var field: String
     @Field("Path of the file in the connection's folder.", .notEmpty) var path: String
-    @Field("What it is called where it arrives; left out, as it is called here.", .notEmpty) var name: String?
-    @Field("Its media type, such as application/pdf; left out, it follows from the name's ending.", .notEmpty)
+    @Field("The file's name for the receiver; absent means its name here.", .notEmpty) var name: String?
+    @Field("The file's media type, such as application/pdf; absent means the type of the name's ending.", .notEmpty)
     var type: String?
   }
 

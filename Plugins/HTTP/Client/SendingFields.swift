@@ -4,20 +4,20 @@ import LocalFiles
 
 /// The input of `post`, `put` and `patch`.
 struct SendingFields: ValidatedFieldSet {
-  @Field("Address, or path from the connection's `baseURL` on.", .notEmpty) var url: String
-  @Field("Parameters of the query; a list gives one for each of its values.", .mayHoldSecret) var query: ValueMap?
-  @Field("Header fields beside those of the connection.", .mayHoldSecret) var headers: [String: String]?
+  @Field("Address, or path below the connection's `baseURL`.", .notEmpty) var url: String
+  @Field("Query parameters; a list gives one parameter for each of its values.", .mayHoldSecret) var query: ValueMap?
+  @Field("Header fields, beside the connection's own.", .mayHoldSecret) var headers: [String: String]?
   @Field("A value to send as JSON.", .mayHoldSecret) var json: Value?
-  @Field("Fields to send as a web form does.", .mayHoldSecret) var form: ValueMap?
-  @Field("Fields and files to send as a web form with files does (multipart/form-data).") var multipart:
-    MultipartFields?
+  @Field("Fields to send as a web form.", .mayHoldSecret) var form: ValueMap?
+  @Field("Fields and files to send as a web form with files (multipart/form-data).") var multipart: MultipartFields?
   @Field("A text to send.", .mayHoldSecret) var text: String?
-  @Field("Type of the text or the JSON; absent means text/plain; charset=utf-8, and application/json.", .notEmpty)
+  @Field("Media type of the text or the JSON; absent means text/plain; charset=utf-8, or application/json.", .notEmpty)
   var contentType: String?
-  @Field("The statuses that are expected; absent means 200 to 299.", .notEmpty, .each(.range(200...599)))
+  @Field("The expected statuses; absent means 200 to 299.", .notEmpty, .each(.range(200...599)))
   var expect: [Int]?
-  @Field("What the answer must be.") var answer = AnswerKind.auto
-  @Field("How a text is written; auto goes by a byte order mark, then by the answer's charset, else it is UTF-8.")
+  @Field("The form that the answer must have.") var answer = AnswerKind.auto
+  @Field(
+    "The encoding of a text; auto follows a byte order mark, then the answer's charset, and otherwise means UTF-8.")
   var encoding = ReadEncoding.auto
 
   func conflicts() -> [Conflict] {

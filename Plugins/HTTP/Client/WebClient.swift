@@ -55,7 +55,7 @@ public final class WebClient: WebClientProtocol {
   /// Creates a client; nothing is sent before the first call.
   ///
   /// - Parameters:
-  ///   - baseURL: Where the service is; other hosts are refused.
+  ///   - baseURL: The service's address; other hosts are refused.
   ///   - headers: Header fields of every request.
   ///   - token: Goes with every request as `Authorization: Bearer`.
   ///   - http: Sends the requests; share one among all clients of a process.

@@ -18,14 +18,16 @@ enum GeneratePrep: PaidAction {
   ]
 
   struct Input: FieldSet {
-    @Field("The person it is made for.") var profile: Profile
-    @Field("Whether a ready-made answer, which a newer backend gives when its language model fails, fails the step.")
+    @Field("The person to generate it for.") var profile: Profile
+    @Field(
+      "Whether the step fails on a ready-made answer, or keeps it; a newer backend gives one when its language model fails."
+    )
     var onCanned = CannedAnswer.fail
   }
 
   struct Output: FieldSet {
     @Field("The pack.") var prep: PrepPack
-    @Field("Whether the backend could not make it, and it is a ready-made one.") var canned: Bool
+    @Field("Whether the backend couldn't generate the pack, and gave a ready-made one.") var canned: Bool
   }
 
   static func run(_ input: Input, on service: InterviewPrepClient, in context: ActionContext) async throws -> Output {

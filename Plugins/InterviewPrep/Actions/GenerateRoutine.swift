@@ -17,8 +17,10 @@ enum GenerateRoutine: PaidAction {
   ]
 
   struct Input: FieldSet {
-    @Field("The person it is made for.") var profile: Profile
-    @Field("Whether a ready-made answer, which a newer backend gives when its language model fails, fails the step.")
+    @Field("The person to generate it for.") var profile: Profile
+    @Field(
+      "Whether the step fails on a ready-made answer, or keeps it; a newer backend gives one when its language model fails."
+    )
     var onCanned = CannedAnswer.fail
   }
 

@@ -44,11 +44,11 @@ extension PaidAction {
 
 /// A plan as recipes get it.
 struct PlanFields: FieldSet {
-  @Field("The plan, as a reroll takes it.") var plan: WeekPlan
-  @Field("The seven days with what is planned for each, Monday first.") var days: [PlanDay]
-  @Field("Whether the backend could not make it, and it is a ready-made one or, of a reroll, the same as before.")
+  @Field("The plan, in the form that reroll accepts.") var plan: WeekPlan
+  @Field("The seven days, each with its plan, Monday first.") var days: [PlanDay]
+  @Field("Whether the backend couldn't generate the plan, and gave a ready-made one or, after a reroll, the same one.")
   var canned: Bool
-  @Field("What was left out of the answer because it cannot be read, a sentence each.") var warnings: [String]
+  @Field("The parts of the answer that were unreadable and left out, a sentence each.") var warnings: [String]
 
   init() {}
 

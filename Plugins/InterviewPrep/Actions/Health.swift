@@ -6,13 +6,13 @@ enum Health: RetryingAction {
     "Checks whether the backend answers; this costs nothing and doesn't test its language model."
   static let effect = Effect.read
   static let retry = RetrySchedule(after: [])
-  static let examples = [Example("Whether it answers", "{}")]
+  static let examples = [Example("The backend's health", "{}")]
 
   struct Input: FieldSet {}
 
   struct Output: FieldSet {
-    @Field("Whether it answers as it should.") var healthy: Bool
-    @Field("Why it does not count as healthy; absent if it does.") var reason: String?
+    @Field("Whether the backend answers as it should.") var healthy: Bool
+    @Field("Why the backend doesn't count as healthy; absent if it does.") var reason: String?
   }
 
   static func run(_ input: Input, on service: InterviewPrepClient, in context: ActionContext) async throws -> Output {

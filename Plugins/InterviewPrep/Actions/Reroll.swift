@@ -2,7 +2,7 @@ import ActionKit
 
 enum Reroll: PaidAction {
   static let name = "reroll"
-  static let summary = "Regenerates one section of a plan, and gives the plan with it."
+  static let summary = "Regenerates one section of a plan, and returns the whole plan."
   static let examples = [
     Example(
       "Other resources",
@@ -26,11 +26,13 @@ enum Reroll: PaidAction {
   ]
 
   struct Input: FieldSet {
-    @Field("What is made anew; several sections take a step each, each with the plan of the one before.")
+    @Field("The section to regenerate; for several sections, use a step for each, with the plan from the step before.")
     var section: PlanSection
-    @Field("The person it is made for.") var profile: Profile
+    @Field("The person to generate it for.") var profile: Profile
     @Field("The plan, as generateRoutine or another reroll gave it.") var plan: WeekPlan
-    @Field("Whether the step fails if the section comes back as it was, as it does when the language model fails.")
+    @Field(
+      "Whether the step fails on a section that comes back unchanged, or keeps it; this happens when the language model fails."
+    )
     var onCanned = CannedAnswer.fail
   }
 

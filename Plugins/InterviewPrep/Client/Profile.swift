@@ -2,13 +2,13 @@ public import ActionKit
 
 /// The person something is made for, in the words of the backend's own form.
 public struct Profile: FieldSet, Equatable {
-  @Field("A name, which goes to the language model and into logs; a made-up one does.", .notEmpty, .maxLength(60))
+  @Field("A name, which goes to the language model and into logs; a made-up name is enough.", .notEmpty, .maxLength(60))
   public var name: String
   @Field("The career stage, such as '3rd Year', 'Recent Grad' or 'Career Changer'.", .minLength(2), .maxLength(40))
   public var stage: String
-  @Field("The role wanted, such as 'Backend Engineer'.", .minLength(2), .maxLength(60))
+  @Field("The wanted role, such as 'Backend Engineer'.", .minLength(2), .maxLength(60))
   public var targetRole: String
-  @Field("How many hours there are on each available day.", .range(0.5...12)) public var timeBudgetHoursPerDay: Double
+  @Field("The hours of study on each available day.", .range(0.5...12)) public var timeBudgetHoursPerDay: Double
   @Field("The days with time to study.", .notEmpty) public var availableDays: [Weekday]
   @Field("Other constraints, such as preferred tools.", .each(.maxLength(100)))
   public var constraints: [String] = []

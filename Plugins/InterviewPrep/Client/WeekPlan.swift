@@ -8,13 +8,13 @@ public import ActionKit
 
 /// A plan for one week.
 public struct WeekPlan: FieldSet, Equatable {
-  @Field("The Monday of the week, as a date; of a ready-made plan any day of the week.") public var weekOf: String
-  @Field("The blocks of time of each day, by its name, Mon to Sun; a free day has none.")
+  @Field("The date of the week's Monday; a ready-made plan may have any day of the week.") public var weekOf: String
+  @Field("Each day's blocks of time, by the day's name, Mon to Sun; a free day has none.")
   public var timeBlocks: [String: [TimeBlock]]
-  @Field("What is to be done on each day, by its name, Mon to Sun.") public var dailyTasks: [String: [String]] = [:]
-  @Field("What is reached when the week is over.") public var milestones: [String]
-  @Field("What to read and where to practise.") public var resources: [Resource]
-  @Field("How often the plan was made anew, from 1.", .min(1)) public var version: Int = 1
+  @Field("Each day's tasks, by the day's name, Mon to Sun.") public var dailyTasks: [String: [String]] = [:]
+  @Field("The goals to reach by the end of the week.") public var milestones: [String]
+  @Field("Things to read and places to practise.") public var resources: [Resource]
+  @Field("How often the plan was generated, from 1.", .min(1)) public var version: Int = 1
 
   public init() {}
 
@@ -72,10 +72,10 @@ private func sevenDays<Item>(_ map: [String: [Item]]) -> [String: [Item]] {
 
 /// A stretch of work, by hours or by the clock.
 public struct TimeBlock: ValidatedFieldSet, Equatable {
-  @Field("What it is for.") public var label: String
-  @Field("How many hours it takes; newer backends say that.", .range(0...24)) public var durationHours: Double?
-  @Field("When it starts, as 09:30; older backends say that.", .pattern(.clockTime)) public var start: String?
-  @Field("When it ends, as 10:30; older backends say that.", .pattern(.clockTime)) public var end: String?
+  @Field("The purpose of the block.") public var label: String
+  @Field("The block's length in hours; newer backends give it.", .range(0...24)) public var durationHours: Double?
+  @Field("When it starts, as 09:30; older backends give it.", .pattern(.clockTime)) public var start: String?
+  @Field("When it ends, as 10:30; older backends give it.", .pattern(.clockTime)) public var end: String?
 
   public init() {}
 
@@ -101,9 +101,9 @@ private func minutes(_ text: String) -> Int? {
 
 /// Something to read, or a place to practise.
 public struct Resource: FieldSet, Equatable {
-  @Field("What it is called.") public var title: String
-  @Field("Where it is; absent if the backend distrusts the address.") public var url: String?
-  @Field("What it is; only canned answers say that.") public var description: String?
+  @Field("The resource's title.") public var title: String
+  @Field("Its address; absent if the backend distrusts it.") public var url: String?
+  @Field("A description; only canned answers have one.") public var description: String?
 
   public init() {}
 }
@@ -113,8 +113,8 @@ public struct PlanDay: FieldSet, Equatable {
   @Field("The day of the week.") public var day: Weekday
   @Field("Its date.") public var date: String
   @Field("The blocks of time, in order.") public var blocks: [TimeBlock]
-  @Field("What is to be done.") public var tasks: [String]
-  @Field("How many hours the blocks take together.") public var hours: Double
+  @Field("The day's tasks.") public var tasks: [String]
+  @Field("The total length of the blocks in hours.") public var hours: Double
 
   public init() {}
 }
@@ -126,10 +126,10 @@ public enum PlanSection: String, Choice {
 
 /// Everything to prepare for interviews with.
 public struct PrepPack: FieldSet, Equatable {
-  @Field("What to prepare, by subject.") public var prepOutline: [OutlineSection]
-  @Field("What to practise on which day.") public var weeklyDrillPlan: [DrillDay]
+  @Field("The topics to prepare, by subject.") public var prepOutline: [OutlineSection]
+  @Field("The drills for each day.") public var weeklyDrillPlan: [DrillDay]
   @Field("Questions to begin with.") public var starterQuestions: [String]
-  @Field("What to read and where to practise.") public var resources: [Resource]
+  @Field("Things to read and places to practise.") public var resources: [Resource]
 
   public init() {}
 
@@ -151,7 +151,7 @@ public struct PrepPack: FieldSet, Equatable {
 /// A subject with its items.
 public struct OutlineSection: FieldSet, Equatable {
   @Field("The subject.") public var section: String
-  @Field("What belongs to it.") public var items: [String]
+  @Field("The subject's topics.") public var items: [String]
 
   public init() {}
 }
@@ -159,7 +159,7 @@ public struct OutlineSection: FieldSet, Equatable {
 /// A day with its exercises.
 public struct DrillDay: FieldSet, Equatable {
   @Field("The day, Mon to Fri.") public var day: String
-  @Field("What to practise.") public var drills: [String]
+  @Field("The day's drills.") public var drills: [String]
 
   public init() {}
 }

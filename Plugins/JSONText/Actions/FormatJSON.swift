@@ -3,7 +3,7 @@ import LocalFiles
 
 enum FormatJSON: Action {
   static let name = "format"
-  static let summary = "Writes a value as a text in JSON."
+  static let summary = "Writes a value as JSON text."
   static let effect = Effect.pure
   static let examples = [Example("On one line", "value: { name: Ada, marks: [93.5, 88] }\nlayout: compact")]
 

@@ -3,7 +3,7 @@ import LocalFiles
 
 enum ReadJSON: Action {
   static let name = "read"
-  static let summary = "Reads a file in JSON, or a part of it."
+  static let summary = "Reads a JSON file, or a part of it."
   static let effect = Effect.read
   static let examples = [
     Example("A whole file", "path: classes.json"),
@@ -12,11 +12,11 @@ enum ReadJSON: Action {
 
   struct Input: FieldSet {
     @Field("Path of the file.", .notEmpty) var path: String
-    @Field("Place of the part that is wanted (RFC 6901); empty for the whole.", .pattern(.jsonPointer)) var at = ""
+    @Field("Place of the part to read (RFC 6901); empty for the whole value.", .pattern(.jsonPointer)) var at = ""
   }
 
   struct Output: FieldSet {
-    @Field("What is there.") var value: Value
+    @Field("The value at that place.") var value: Value
   }
 
   static func run(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> Output {

@@ -3,19 +3,19 @@ import LocalFiles
 
 enum WriteJSON: PreviewingAction {
   static let name = "write"
-  static let summary = "Writes a value as a file in JSON, replacing one that is there."
+  static let summary = "Writes a value to a JSON file, replacing an existing one."
   static let effect = Effect.idempotentWrite(within: .forever)
   static let examples = [Example("For people", "path: out/ada.json\nvalue: { name: Ada, marks: [93.5, 88] }")]
 
   struct Input: FieldSet {
-    @Field("Path of the file; its folder is made if it is missing.", .notEmpty) var path: String
+    @Field("Path of the file; a missing folder is created.", .notEmpty) var path: String
     @Included var content: JSONContent
   }
 
   struct Output: FieldSet {
     @Field("Full path of the file.") var path: String
     @Field("Its size.") var bytes: Int
-    @Field("Whether it was written; one that holds the same already is left as it is.") var changed: Bool
+    @Field("Whether the file was written; a file that already holds the same is left as it is.") var changed: Bool
   }
 
   static func preview(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> [Change] {

@@ -19,24 +19,26 @@ enum SendMail: DoingAction {
 
   struct Attached: FieldSet {
     @Field("Path of the file.", .notEmpty) var path: String
-    @Field("What it is called where it arrives; left out, as it is called here.", .notEmpty, .maxLength(200))
+    @Field("The file's name for the receiver; absent means its name here.", .notEmpty, .maxLength(200))
     var name: String?
-    @Field("Its media type, such as application/pdf; left out, it follows from the name's ending.", .notEmpty)
+    @Field("The file's media type, such as application/pdf; absent means the type of the name's ending.", .notEmpty)
     var type: String?
   }
 
   struct Input: ValidatedFieldSet {
-    @Field("Who sends, if not the connection's 'from': ana@example.org or Ana <ana@example.org>.", .pattern(.mailbox))
+    @Field("The sender, if not the connection's 'from': ana@example.org or Ana <ana@example.org>.", .pattern(.mailbox))
     var from: String?
     @Field("The recipients.", .maxLength(Mail.mostRecipients), .each(.pattern(.mailbox))) var to: [String] = []
-    @Field("Who is to know of it.", .maxLength(Mail.mostRecipients), .each(.pattern(.mailbox))) var cc: [String] = []
-    @Field("Recipients whom the others do not see.", .maxLength(Mail.mostRecipients), .each(.pattern(.mailbox)))
+    @Field("The recipients of a copy.", .maxLength(Mail.mostRecipients), .each(.pattern(.mailbox)))
+    var cc: [String] = []
+    @Field("Recipients that the others don't see.", .maxLength(Mail.mostRecipients), .each(.pattern(.mailbox)))
     var bcc: [String] = []
     @Field("Address for replies, if not the sender's.", .pattern(.mailbox)) var replyTo: String?
-    @Field("What it is about, on one line.", .notEmpty, .maxLength(500)) var subject: String
-    @Field("What it says.") var text: String?
-    @Field("What it says, as HTML; beside a text, programs show the one that they can.") var html: String?
-    @Field("Files that go with it.", .maxLength(50)) var attachments: [Attached] = []
+    @Field("The subject, on one line.", .notEmpty, .maxLength(500)) var subject: String
+    @Field("The mail's text.") var text: String?
+    @Field("The mail's text as HTML; if there is also a plain text, mail programs show the one that they can.")
+    var html: String?
+    @Field("The files to attach.", .maxLength(50)) var attachments: [Attached] = []
 
     func conflicts() -> [Conflict] {
       var conflicts: [Conflict] = []
@@ -53,8 +55,8 @@ enum SendMail: DoingAction {
   }
 
   struct Output: FieldSet {
-    @Field("The Message-ID without its angle brackets, by which the mail is found again.") var messageID: String
-    @Field("How many addresses the server took it for.") var recipients: Int
+    @Field("The Message-ID without its angle brackets, to find the mail again.") var messageID: String
+    @Field("The number of addresses that the server accepted it for.") var recipients: Int
   }
 
   static func run(_ input: Input, on client: MailClient, in context: ActionContext) async throws -> Output {

@@ -2,7 +2,7 @@ import ActionKit
 
 enum CreateMarkbook: PreviewingAction, ReconcilingAction {
   static let name = "createMarkbook"
-  static let summary = "Creates a markbook with its classes and students; the service cannot create tasks."
+  static let summary = "Creates a markbook with its classes and students; the service can't create tasks."
   static let effect = Effect.write
   static let examples = [
     Example(

@@ -25,7 +25,7 @@ enum CreateStudent: PreviewingAction, ReconcilingAction {
     @Field("Given name.") var givenName: String
     @Field("The name the student goes by.") var preferredName = ""
     @Field("The gender, which the service requires and never returns.") var gender: Gender
-    @Field("Key of the class, as the markbook has it.") var classKey: Int
+    @Field("Key of the class in the markbook.") var classKey: Int
   }
 
   typealias Output = CreateStudentResponse

@@ -20,8 +20,8 @@ enum DeleteStudent: PreviewingAction, ReconcilingAction, RetryingAction {
   typealias Input = StudentReference
 
   struct Output: FieldSet {
-    @Field("Key of the student, which bringing them back needs.") var studentKey: Int
-    @Field("The student's id, which bringing them back needs.") var sid: String
+    @Field("Key of the student, needed to restore them.") var studentKey: Int
+    @Field("The student's id, needed to restore them.") var sid: String
     @Field("Key of the class they were in; absent if they had been deleted already.") var classKey: Int?
   }
 

@@ -3,7 +3,7 @@ import LocalFiles
 
 enum DownloadBackup: RetryingAction, TimedAction {
   static let name = "downloadBackup"
-  static let summary = "Downloads the backup if it is ready, in one step because its address is good for an hour."
+  static let summary = "Downloads the backup if it is ready, in one step because its address is valid for an hour."
   // The address is the same while the zip is there, however often it is asked for, and so is the zip.
   static let effect = Effect.consume(repeats: 20)
   static let retry = RetrySchedule.atOnce
@@ -18,15 +18,15 @@ enum DownloadBackup: RetryingAction, TimedAction {
   ]
 
   struct Input: FieldSet {
-    @Field("Path of the file; its folder is made if it is missing, and a file that is there is replaced.", .notEmpty)
+    @Field("Path of the file; a missing folder is created, and an existing file is replaced.", .notEmpty)
     var to: String
-    @Field("Whether every entry of the zip is compared with its checksum before the file is kept.")
+    @Field("Whether to compare every entry of the zip with its checksum before keeping the file.")
     var verify = Verification.zip
   }
 
   struct Output: FieldSet {
-    @Field("Whether the backup was ready, is still to be built, or does not exist.") var state: BackupState
-    @Field("Full path of the file; there if the backup was ready.") var path: String?
+    @Field("Whether the backup was ready, is still to be built, or doesn't exist.") var state: BackupState
+    @Field("Full path of the file; absent unless the backup was ready.") var path: String?
     @Field("Size of the file; 0 unless the backup was ready.") var bytes: Int
   }
 

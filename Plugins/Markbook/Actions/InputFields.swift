@@ -17,8 +17,8 @@ extension MarkbookReading {
 /// A student of a markbook, as writes want to have them named.
 struct StudentReference: FieldSet {
   @Field("Key of the markbook.") var markbookKey: Int
-  @Field("Key of the student, as a fresh reading of the markbook has it.") var studentKey: Int
-  @Field("The same student's id in the school's own system; the service checks one by the other.", .notEmpty)
+  @Field("Key of the student, from a fresh reading of the markbook.") var studentKey: Int
+  @Field("The same student's id in the school's own system; the service checks that the two match.", .notEmpty)
   var sid: String
 
   /// Finds the student in a markbook that was read; throws if no student has this key and id.

@@ -19,10 +19,10 @@ enum PutStudentResult: PreviewingAction {
 
   struct Input: ValidatedFieldSet {
     @Included var reference: StudentReference
-    @Field("Key of the task, as a fresh reading of the markbook has it.") var taskKey: Int
-    @Field("The same task's name; the service checks one by the other.", .notEmpty) var taskName: String
+    @Field("Key of the task, from a fresh reading of the markbook.") var taskKey: Int
+    @Field("The same task's name; the service checks that the two match.", .notEmpty) var taskName: String
     @Field("The result as text: a number with a decimal point, a grade, or words.") var result: String
-    @Field("Whether an empty result is intended; the service does not document what it does with one.")
+    @Field("Whether an empty result is intended; the service doesn't document its effect.")
     var allowEmpty = false
 
     func conflicts() -> [Conflict] {

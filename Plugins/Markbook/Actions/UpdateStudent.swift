@@ -20,10 +20,11 @@ enum UpdateStudent: PreviewingAction {
 
   struct Input: FieldSet {
     @Included var reference: StudentReference
-    @Field("Family name, also if it stays.") var familyName: String
-    @Field("Given name, also if it stays.") var givenName: String
-    @Field("The name the student goes by, also if it stays; empty for none.") var preferredName: String
-    @Field("The gender, also if it stays; the service never returns it, so it cannot be looked up.") var gender: Gender
+    @Field("Family name, even if it stays the same.") var familyName: String
+    @Field("Given name, even if it stays the same.") var givenName: String
+    @Field("The name the student goes by, even if it stays the same; empty for none.") var preferredName: String
+    @Field("The gender, even if it stays the same; the service never returns it, so it can't be looked up.")
+    var gender: Gender
   }
 
   typealias Output = StatusResponse

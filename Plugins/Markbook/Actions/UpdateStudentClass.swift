@@ -17,7 +17,7 @@ enum UpdateStudentClass: PreviewingAction {
 
   struct Input: FieldSet {
     @Included var reference: StudentReference
-    @Field("Key of the class, as the markbook has it.") var classKey: Int
+    @Field("Key of the class in the markbook.") var classKey: Int
   }
 
   typealias Output = StatusResponse

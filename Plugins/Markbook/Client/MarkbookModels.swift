@@ -8,14 +8,14 @@ public import ActionKit
 /// The answer of `markbookList`.
 public struct MarkbookListResponse: FieldSet {
   @Field("The markbooks.") public var markbooks: [MarkbookSummary]
-  @Field("The school's name; absent if the service does not say it.") public var schoolName: String?
+  @Field("The school's name; absent if the service doesn't give it.") public var schoolName: String?
 
   public init() {}
 }
 
 /// A markbook, as the list of markbooks shows it.
 public struct MarkbookSummary: FieldSet, Hashable {
-  @Field("Key by which every other action names the markbook.") public var key: Int
+  @Field("Key of the markbook, for the other actions.") public var key: Int
   @Field("Name of the markbook.") public var name: String
   @Field("Perhaps the owner's login name; may be empty.") public var owner: String
   @Field("Year group or calendar year, as the school likes.") public var year: String
@@ -46,7 +46,7 @@ public struct MarkbookUser: FieldSet {
 /// The answer of `getMarkbook`: each student has a list of results.
 public struct MarkbookResponse: FieldSet {
   @Included public var head: MarkbookHead
-  @Field("The students, deleted ones left out if the service does so.") public var students: [MarkedStudent]
+  @Field("The students, without deleted ones if the service leaves them out.") public var students: [MarkedStudent]
 
   public init() {}
 }
@@ -54,8 +54,8 @@ public struct MarkbookResponse: FieldSet {
 /// The answer of `getMarkbookAlt`: one separate list holds all results.
 public struct MarkbookAltResponse: FieldSet {
   @Included public var head: MarkbookHead
-  @Field("The students, deleted ones left out if the service does so.") public var students: [MarkbookStudent]
-  @Field("The results; one that is not listed is one that is empty.") public var results: [ListedResult]
+  @Field("The students, without deleted ones if the service leaves them out.") public var students: [MarkbookStudent]
+  @Field("The results; a result that isn't listed is empty.") public var results: [ListedResult]
 
   public init() {}
 }
@@ -78,9 +78,9 @@ public struct MarkbookHead: FieldSet, Hashable {
 public struct MarkbookClass: FieldSet, Hashable {
   @Field("Key of the class in its markbook.") public var key: Int
   @Field("Name of the class, unique in the markbook.") public var name: String
-  @Field("The teacher's family name, by the service's account; some schools enter the given name here.")
+  @Field("The teacher's family name, according to the service; some schools enter the given name here.")
   public var teacherName1: String
-  @Field("The teacher's given name, by the service's account.") public var teacherName2: String
+  @Field("The teacher's given name, according to the service.") public var teacherName2: String
 
   public init() {}
 }
@@ -90,9 +90,9 @@ public struct MarkbookClass: FieldSet, Hashable {
 /// Whether it is entered or calculated, and its weight, the service does not tell.
 public struct MarkbookTask: FieldSet, Hashable {
   @Field("Key of the task in its markbook.") public var key: Int
-  @Field("Name of the task, as writing a result wants it.") public var name: String
-  @Field("The most that can be reached; absent for a task that is not marked in numbers.") public var maximum: Double?
-  @Field("The most that can be reached, as the service writes it.") public var maximumText: String
+  @Field("Name of the task, as putStudentResult expects it.") public var name: String
+  @Field("The highest possible result; absent for a task that isn't marked in numbers.") public var maximum: Double?
+  @Field("The highest possible result, as the service writes it.") public var maximumText: String
   @Field("How many decimals the service shows, if it says so.") public var decimalPlaces: Int?
 
   public init() {}
@@ -107,7 +107,7 @@ public struct MarkbookStudent: FieldSet, Hashable {
   @Field("Family name.") public var familyName: String
   @Field("Given name.") public var givenName: String
   @Field("The name the student goes by; empty if there is none.") public var preferredName: String
-  @Field("Key of the student's class, which need not be among the classes.") public var classKey: Int
+  @Field("Key of the student's class, which may be missing from the classes.") public var classKey: Int
   @Field("Name of the student's class.") public var className: String
 
   public init() {}
@@ -144,10 +144,10 @@ public struct ListedResult: FieldSet {
 
 /// A result, with the number it may be.
 public struct Mark: FieldSet, Hashable {
-  @Field("The result as it was entered; empty if there is none, which is not a zero.") public var raw: String
+  @Field("The result as it was entered; empty if there is none, which isn't a zero.") public var raw: String
   @Field("The result as the service shows it; compute with the raw one.") public var rounded: String
-  @Field("The result as a number; absent if there is none, or it is not a plain number.") public var value: Double?
-  @Field("The result in percent of what can be reached; absent without a number, or without a maximum above zero.")
+  @Field("The result as a number; absent if there is none, or it isn't a plain number.") public var value: Double?
+  @Field("The result in percent of the maximum; absent without a number, or without a maximum above zero.")
   public var percent: Double?
 
   public init() {}
@@ -161,7 +161,7 @@ public struct Mark: FieldSet, Hashable {
 public struct OutcomesResponse: FieldSet {
   @Field("The classes.") public var classes: [MarkbookClass]
   @Field("The outcomes.") public var outcomes: [MarkbookOutcome]
-  @Field("The students, deleted ones left out if the service does so.") public var students: [LevelledStudent]
+  @Field("The students, without deleted ones if the service leaves them out.") public var students: [LevelledStudent]
 
   public init() {}
 }
@@ -170,8 +170,8 @@ public struct OutcomesResponse: FieldSet {
 public struct OutcomesAltResponse: FieldSet {
   @Field("The classes.") public var classes: [MarkbookClass]
   @Field("The outcomes.") public var outcomes: [MarkbookOutcome]
-  @Field("The students, deleted ones left out if the service does so.") public var students: [MarkbookStudent]
-  @Field("The levels; one that is not listed has not been reached.") public var levels: [ListedLevel]
+  @Field("The students, without deleted ones if the service leaves them out.") public var students: [MarkbookStudent]
+  @Field("The levels; a level that isn't listed hasn't been reached.") public var levels: [ListedLevel]
 
   public init() {}
 }
@@ -182,7 +182,7 @@ public struct MarkbookOutcome: FieldSet, Hashable {
   @Field("Code in the syllabus; empty if there is none.") public var code: String
   @Field("Short name.") public var name: String
   @Field("The outcome in full.") public var outcome: String
-  @Field("Keys of the tasks that feed it.") public var taskKeys: [Int]
+  @Field("Keys of the tasks that count towards it.") public var taskKeys: [Int]
 
   public init() {}
 }
@@ -217,7 +217,7 @@ public struct ListedLevel: FieldSet {
 
 /// The answer to a write that creates nothing.
 public struct StatusResponse: FieldSet {
-  @Field("When the service answered, by its own clock; absent if it does not say.") public var answeredAt: Timestamp?
+  @Field("When the service answered, by its own clock; absent if it doesn't say.") public var answeredAt: Timestamp?
 
   public init() {}
 }
@@ -247,8 +247,8 @@ public enum Gender: String, Choice {
 ///
 /// The keys of classes and students tie them to each other in the request and mean nothing beyond it.
 public struct CreateMarkbookRequest: ValidatedFieldSet {
-  @Field("The school's name; the one that the service itself gives, if left out.") public var schoolName: String?
-  @Field("Name wanted; the service adds -1, -2 and so on to one that is taken.", .notEmpty)
+  @Field("The school's name; absent means the name that the service gives.") public var schoolName: String?
+  @Field("The wanted name; the service adds -1, -2 and so on to a name that is taken.", .notEmpty)
   public var markbookName: String
   @Field("Year group or calendar year.") public var markbookYear: String
   @Field("Course.") public var markbookCourse: String
@@ -279,7 +279,7 @@ public struct CreateMarkbookRequest: ValidatedFieldSet {
 
 /// A class of a markbook to be made.
 public struct NewMarkbookClass: FieldSet {
-  @Field("Key by which the students here name the class; the service gives its own.") public var key: Int
+  @Field("Key of the class here, for the students' 'classKey'; the service gives its own.") public var key: Int
   @Field("Name of the class.", .notEmpty) public var name: String
   @Field("The teacher's family name.") public var teacherName1: String
   @Field("The teacher's given name.") public var teacherName2: String
@@ -302,12 +302,12 @@ public struct NewMarkbookStudent: FieldSet {
 /// The answer of `createMarkbook`.
 public struct CreateMarkbookResponse: FieldSet {
   @Field("Key of the new markbook.") public var markbookKey: Int
-  @Field("Name it got.") public var markbookName: String
-  @Field("Whether the name wanted was taken, so that it got another.") public var isRenamed: Bool
-  @Field("How many classes the service took over.") public var classCount: Int
-  @Field("How many students the service took over.") public var studentCount: Int
-  @Field("How many users the service shared it with.") public var shareCount: Int
-  @Field("Whether the service took over as many classes, students and shares as it was sent.")
+  @Field("The name that the markbook got.") public var markbookName: String
+  @Field("Whether the wanted name was taken, so that the markbook got another.") public var isRenamed: Bool
+  @Field("The number of classes that the service accepted.") public var classCount: Int
+  @Field("The number of students that the service accepted.") public var studentCount: Int
+  @Field("The number of users that the service shared it with.") public var shareCount: Int
+  @Field("Whether the service accepted as many classes, students and shares as it was sent.")
   public var isComplete: Bool
 
   public init() {}
@@ -327,8 +327,8 @@ public struct CreateMarkbookResponse: FieldSet {
 
 /// The answer of `getBackupURL`.
 public struct BackupURLResponse: FieldSet {
-  @Field("Whether the backup is ready, is still to be built, or does not exist.") public var state: BackupState
-  @Field("Address of the zip; there if the backup is ready.") public var url: String?
+  @Field("Whether the backup is ready, is still to be built, or doesn't exist.") public var state: BackupState
+  @Field("Address of the zip; absent unless the backup is ready.") public var url: String?
 
   public init() {}
 }

@@ -3,7 +3,7 @@ import ActionKit
 enum Ntfy: DoingAction, SettingsAction {
   static let name = "ntfy"
   static let summary =
-    "Publishes a message through ntfy; if the answer is lost, the message is not sent again, as it may have arrived."
+    "Publishes a message through ntfy; if the answer is lost, the message isn't sent again, because it may have arrived."
   static let effect = Effect.write
   static let examples = [
     Example("A message", "message: The backup is done."),
@@ -14,14 +14,14 @@ enum Ntfy: DoingAction, SettingsAction {
   ]
 
   struct Input: ValidatedFieldSet {
-    @Field("What it says; ntfy takes 4096 bytes.", .notEmpty, .maxLength(4096)) var message: String
-    @Field("Title above it.", .notEmpty, .maxLength(250)) var title: String?
+    @Field("The text; ntfy accepts at most 4096 bytes.", .notEmpty, .maxLength(4096)) var message: String
+    @Field("The title above the message.", .notEmpty, .maxLength(250)) var title: String?
     @Field("How loud it is.") var priority = NtfyPriority.normal
-    @Field("Words under it; names of emoji, such as warning, are shown as emoji.", .maxLength(20))
+    @Field("Words below the message; names of emoji, such as warning, are shown as emoji.", .maxLength(20))
     var tags: [String] = []
-    @Field("What is opened when it is tapped.", .notEmpty) var click: String?
+    @Field("The address to open when the message is tapped.", .notEmpty) var click: String?
     @Field("Whether the message is Markdown.") var markdown = false
-    @Field("The topic, if not that of the connection.", .notEmpty, .mayHoldSecret) var topic: String?
+    @Field("The topic, if not the connection's.", .notEmpty, .mayHoldSecret) var topic: String?
 
     func conflicts() -> [Conflict] {
       // Non-ASCII characters take more than one byte.
@@ -33,7 +33,7 @@ enum Ntfy: DoingAction, SettingsAction {
 
   struct Output: FieldSet {
     @Field("The server's id of the message.") var id: String
-    @Field("When the server took it, to the second, if it says so.") var takenAt: Timestamp?
+    @Field("When the server accepted it, to the second, if it says so.") var takenAt: Timestamp?
   }
 
   static func neededSettings(for input: Value) -> [String] { input["topic"] == nil ? ["topic"] : [] }

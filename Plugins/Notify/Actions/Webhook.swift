@@ -7,15 +7,15 @@ enum Webhook: DoingAction, SettingsAction {
   static let examples = [
     Example("A text, as {\"text\": …}", "text: The backup is done."),
     Example("A text that the receiver can verify", "text: The backup is done.\nsign: standard"),
-    Example("What another service wants", "body: { content: The backup is done., username: errand }"),
+    Example("A body that another service expects", "body: { content: The backup is done., username: errand }"),
   ]
 
   struct Input: ValidatedFieldSet {
-    @Field("What is sent, as JSON.") var body: Value?
-    @Field("A text, which is sent as {\"text\": …}.", .notEmpty) var text: String?
+    @Field("The value to send, as JSON.") var body: Value?
+    @Field("A text, sent as {\"text\": …}.", .notEmpty) var text: String?
 
     @Field(
-      "Signs what is sent with the connection's 'signingSecret', as Standard Webhooks do; a repeated step has the same id."
+      "Signs the message with the connection's 'signingSecret', as Standard Webhooks do; a repeated step has the same id."
     )
     var sign: WebhookSigning?
 

@@ -6,7 +6,7 @@ enum FormatReport: Action {
   static let effect = Effect.pure
   static let examples = [
     Example(
-      "A short one",
+      "A short report",
       """
       title: Marks of 8M
       sections:
@@ -21,9 +21,9 @@ enum FormatReport: Action {
   ]
 
   struct Input: FieldSet {
-    @Field("The heading of the whole.", .notEmpty) var title: String?
+    @Field("The heading of the whole report.", .notEmpty) var title: String?
     @Field("The parts, in their order.", .notEmpty, .maxLength(1000)) var sections: [Section]
-    @Field("How it is written.") var style = TextStyle.markdown
+    @Field("The form of the report.") var style = TextStyle.markdown
   }
 
   struct Section: FieldSet {

@@ -13,12 +13,12 @@ enum FormatTable: Action {
   ]
 
   struct Input: FieldSet {
-    @Field("The rows, as maps by the keys of the columns; what a row lacks is an empty cell.", .maxLength(100_000))
+    @Field("The rows, as maps by the keys of the columns; a missing value is an empty cell.", .maxLength(100_000))
     var rows: [ValueMap]
     @Field("The columns, in their order; absent means all keys, as they first appear.", .notEmpty)
     var columns: [ColumnFields]?
-    @Field("How it is written; plain text is aligned for a font whose letters are of one width.") var style =
-      TextStyle.markdown
+    @Field("The form of the table; plain text is aligned for a monospaced font.")
+    var style = TextStyle.markdown
     @Field("Text shown instead of a table without rows.") var empty: String?
   }
 

@@ -12,28 +12,29 @@ enum Run: StepEffectAction, DoingAction {
       "A script, which takes values as arguments",
       "effect: idempotentWrite\nscript: mkdir -p \"$1\" && date > \"$1/stamp\"\narguments: [/tmp/errand-example]"),
     Example(
-      "With what it reads, and its answer as JSON",
+      "Standard input, and the output as lines",
       "effect: pure\nprogram: tr\narguments: [a-z, A-Z]\ninput: '[1, null, true]'\nas: lines"),
   ]
 
   struct Input: ValidatedFieldSet {
-    @Field("What the command does to the world outside; it is planned, repeated and tried again accordingly.")
+    @Field("The command's effect outside, which decides how the step is planned, repeated and tried again.")
     var effect: StepEffect
-    @Field("A program: a path, or a name that is looked for in the connection's path.", .notEmpty)
+    @Field("A program: a path, or a name to look up in the connection's path.", .notEmpty)
     var program: String?
-    @Field("A text for '/bin/sh -c'; values belong in the arguments, which are its $1, $2 and so on.", .notEmpty)
+    @Field("A script for '/bin/sh -c'; pass values as arguments, which are its $1, $2 and so on.", .notEmpty)
     var script: String?
-    @Field("What follows the program's name, each as it is: nothing in it is expanded.") var arguments: [String] = []
-    @Field("Variables of the environment, beside PATH, LANG and those that the connection lets commands inherit.")
+    @Field("The arguments of the program or script, passed as they are: nothing in them is expanded.")
+    var arguments: [String] = []
+    @Field("Environment variables, beside PATH, LANG and the ones that the connection lets commands inherit.")
     var environment: [String: String] = [:]
-    @Field("Variables that hold secrets.")
+    @Field("Environment variables that hold secrets.")
     var secretEnvironment: [String: Secret<String>] = [:]
-    @Field("Folder in which it works, inside that of the connection; left out, that one.", .notEmpty)
+    @Field("The working folder, inside the connection's folder; absent means the connection's folder.", .notEmpty)
     var folder: String?
-    @Field("What it reads from its standard input.", .mayHoldSecret) var input = ""
-    @Field("The exit codes that mean that it went well.", .notEmpty, .each(.range(0...255))) var expect = [0]
-    @Field("As what its output is given beside the text: lines, or the value of its JSON.") var `as` = OutputForm.text
-    @Field("How its output is written; auto is UTF-8. What doesn't fit becomes U+FFFD, since the command is done.")
+    @Field("The text for its standard input.", .mayHoldSecret) var input = ""
+    @Field("The exit codes that mean success.", .notEmpty, .each(.range(0...255))) var expect = [0]
+    @Field("The form of its output, beside the text: lines, or the value of its JSON.") var `as` = OutputForm.text
+    @Field("The encoding of its output; auto means UTF-8. Invalid bytes become U+FFFD, since the command is done.")
     var encoding = ReadEncoding.auto
 
     func conflicts() -> [Conflict] {
@@ -47,13 +48,15 @@ enum Run: StepEffectAction, DoingAction {
 
   struct Output: FieldSet {
     @Field("The exit code.") var exitCode: Int
-    @Field("What it wrote to its standard output, without line ends at the end, as a shell's $(…) gives it.")
+    @Field("Its standard output, without line ends at the end, as in a shell's $(…).")
     var output: String
-    @Field("What it wrote to its standard error, likewise.") var errors: String
+    @Field("Its standard error, likewise.") var errors: String
     @Field("The lines of the output, with 'as: lines'.") var lines: [String]?
     @Field("The value of the output, with 'as: json'.") var json: Value?
-    @Field("Whether the connection let it run; in a sandbox what writes does not.") var isRun: Bool
-    @Field("What it left running and could not be ended, as number and name: `4711 sudo`; absent if nothing.")
+    @Field("Whether the connection let it run; in a sandbox, commands that write don't run.") var isRun: Bool
+    @Field(
+      "Processes that it left running and that couldn't be ended, as number and name: `4711 sudo`; absent if there are none."
+    )
     var unended: [String]?
   }
 

@@ -4,7 +4,7 @@ enum CheckHealth: Action {
   static let name = "checkHealth"
   static let summary = "Checks the health of the service; fails only if the service doesn't answer."
   static let effect = Effect.read
-  static let examples = [Example("Now", "{}")]
+  static let examples = [Example("The health now", "{}")]
 
   struct Input: FieldSet {}
 

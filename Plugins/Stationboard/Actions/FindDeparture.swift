@@ -17,14 +17,15 @@ enum FindDeparture: RetryingAction {
   ]
 
   struct Input: FieldSet {
-    @Field("The stop, as getBoard takes it.", .notEmpty, .maxLength(BoardQuery.mostStopCharacters)) var stopId: String
+    @Field("The stop, in a form that getBoard accepts.", .notEmpty, .maxLength(BoardQuery.mostStopCharacters))
+    var stopId: String
     @Field("When it leaves by the timetable.") var scheduled: Timestamp
-    @Field("Its line; capitals and blanks do not matter.", .notEmpty) var line: String?
-    @Field("Where it goes, or how that begins; capitals do not matter.", .notEmpty) var destination: String?
+    @Field("Its line; capitals and blanks don't matter.", .notEmpty) var line: String?
+    @Field("Its destination, or the beginning of it; capitals don't matter.", .notEmpty) var destination: String?
     @Field("Its key on an earlier board, instead of line and destination.", .notEmpty) var key: String?
-    @Field("From how many minutes on it counts as late.", .min(1)) var minDelay = 3
-    @Field("How late it may be and still come, if the board is too full to tell.", .min(.zero)) var patience =
-      TimeSpan.seconds(1800)
+    @Field("The smallest delay in minutes that counts as late.", .min(1)) var minDelay = 3
+    @Field("How late it may still come, if the board is too full to tell.", .min(.zero))
+    var patience = TimeSpan.seconds(1800)
   }
 
   typealias Output = DepartureState

@@ -21,17 +21,17 @@ enum GetBoard: RetryingAction {
     @Field(
       "The station (Parent8507000), its number (8507000) or a platform (8507000:0:8); the board is the station's.",
       .notEmpty, .maxLength(BoardQuery.mostStopCharacters)) var stopId: String
-    @Field("How many departures at most.", .range(BoardQuery.limits)) var limit = 20
-    @Field("Whether alerts are wanted.") var includeAlerts = true
-    @Field("The language of alerts; the service chooses one if it is left out.") var language: BoardLanguage?
-    @Field("How many minutes ahead departures are looked for; 210 if it is left out.", .range(BoardQuery.windows))
+    @Field("The most departures to read.", .range(BoardQuery.limits)) var limit = 20
+    @Field("Whether to read alerts.") var includeAlerts = true
+    @Field("The language of alerts; if absent, the service chooses one.") var language: BoardLanguage?
+    @Field("How many minutes ahead to look for departures; absent means 210.", .range(BoardQuery.windows))
     var windowMinutes: Int?
-    @Field("Whether the service may say that nothing is new, where this program holds a board.") var onlyIfNew = false
-    @Field("How old the board may be when it comes; an older one is a failure, and is tried again.", .min(.zero))
+    @Field("Whether the service may answer that nothing is new, if errand has an earlier board.") var onlyIfNew = false
+    @Field("The greatest age of the board on arrival; an older one is a failure, and is tried again.", .min(.zero))
     var maxAge: TimeSpan?
     @Field(
-      "How old a board that this program holds may be to stand in when the service fails; if it is left out, one stands "
-        + "in only for an answer that is empty for lack of time.", .min(.zero))
+      "How old an earlier board may be to stand in when the service fails; if absent, one stands in only for an answer "
+        + "that is empty because the service ran out of time.", .min(.zero))
     var standIn: TimeSpan?
   }
 

@@ -18,7 +18,7 @@ enum NearbyStops: RetryingAction {
   struct Input: FieldSet {
     @Field("Latitude in degrees, north is positive.", .range(-90...90)) var latitude: Double
     @Field("Longitude in degrees, east is positive.", .range(-180...180)) var longitude: Double
-    @Field("How many stops at most.", .range(StopSearch.limits)) var limit = 20
+    @Field("The most stops to list.", .range(StopSearch.limits)) var limit = 20
   }
 
   typealias Output = StopSearch

@@ -11,7 +11,7 @@ enum SearchStops: RetryingAction {
     @Field(
       "The name, or a part of it.", .minLength(StopSearch.lengths.lowerBound), .maxLength(StopSearch.lengths.upperBound)
     ) var query: String
-    @Field("How many stops at most.", .range(StopSearch.limits)) var limit = 20
+    @Field("The most stops to list.", .range(StopSearch.limits)) var limit = 20
   }
 
   typealias Output = StopSearch

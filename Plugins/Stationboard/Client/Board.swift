@@ -11,35 +11,35 @@ public import ActionKit
 public struct Board: FieldSet {
   @Field("The stop, if the service names it.") public var station: NamedStop?
   @Field("How the service found the stop.") public var resolved: ResolvedStop?
-  @Field("The departures, by the time at which they are expected; cancelled ones are among them.")
+  @Field("The departures, by expected time, cancelled ones included.")
   public var departures: [Departure]
   @Field("Notices for the whole stop.") public var banners: [Banner] = []
   @Field("Why there are no departures, if there are none.") public var noService: NoService?
-  @Field("What the service says about its answer.") public var meta = BoardMeta()
+  @Field("The service's details about its answer.") public var meta = BoardMeta()
   @Field("State of the realtime feed, for diagnosis.", .volatile) public var realtimeFeed: RealtimeFeed?
   @Field("State of the feed of alerts, for diagnosis; the alerts are with the departures and in banners.", .volatile)
   public var alertsFeed: AlertsFeed?
-  @Field("Whether it is not what was asked for in full: left-out steps, an old board, or nothing in time.")
+  @Field("Whether the board is incomplete: skipped steps, an old board, or nothing in time.")
   public var isDegraded = true
   @Field("Whether the times may lack realtime: the service did not apply it, or it is over 45 s old.")
   public var isRealtimeReduced = true
-  @Field("Whether it is informative; if not, a departure that is missing from it means nothing.")
+  @Field("Whether the board is informative; if not, a missing departure means nothing.")
   public var isCurrent = false
-  @Field("Whether it is known that nothing runs within the window; an empty board alone does not say so.")
+  @Field("Whether it is certain that nothing runs within the window; an empty board alone doesn't say so.")
   public var isWithoutService = false
-  @Field("Whether it is an earlier board, used because the service failed.", .volatile) public var isStale =
-    false
+  @Field("Whether this is an earlier board, used because the service failed.", .volatile)
+  public var isStale = false
   @Field("Why an earlier board is used.", .volatile) public var staleReason: String?
-  @Field("Whether the service answered that nothing is new, and this is the board held before.", .volatile)
+  @Field("Whether the service answered that nothing is new, so that this is the earlier board.", .volatile)
   public var isUnchanged = false
-  @Field("Whether it was asked for so recently that the service was not asked again.", .volatile) public var fromCache =
-    false
-  @Field("How many departures were left out because they could not be read.") public var unreadable = 0
-  @Field("How many departures the answer had, with those that could not be read and those that have left since.")
+  @Field("Whether the last request for the board was so recent that errand didn't ask the service again.", .volatile)
+  public var fromCache = false
+  @Field("How many departures were left out because they couldn't be read.") public var unreadable = 0
+  @Field("The number of departures in the answer, including unreadable ones and ones that have left since.")
   public var rowCount = 0
   @Field("When the answer came.", .volatile) public var receivedAt: Timestamp
   @Field("How long ago the service built the board, by the clock of this machine.", .volatile) public var age: TimeSpan?
-  @Field("What the way through the network adds.", .volatile) public var delivery = Delivery()
+  @Field("Details of the delivery over the network.", .volatile) public var delivery = Delivery()
 
   public init() {}
 }
@@ -50,15 +50,15 @@ public struct Departure: FieldSet, Hashable {
   @Field("Label on the vehicle, such as S3 or IC61.") public var line: String?
   @Field("Where it goes.") public var destination: String?
   @Field("When it leaves by the timetable.") public var scheduledDeparture: Timestamp
-  @Field("When it is expected to leave; without realtime the service says the timetable's time.")
+  @Field("The expected time of departure; without realtime, the service gives the timetable's time.")
   public var realtimeDeparture: Timestamp?
-  @Field("When it leaves as far as is known.") public var departsAt: Timestamp
-  @Field("Whether there is realtime knowledge of it.") public var hasRealtime = false
+  @Field("The time of departure, as far as it is known.") public var departsAt: Timestamp
+  @Field("Whether there is realtime about it.") public var hasRealtime = false
   @Field("Minutes late; 0 is confirmed on time, absent is unknown.") public var delayMin: Int?
-  @Field("Where it leaves from: a platform or stand.") public var platform: String?
-  @Field("Whether it leaves from elsewhere than the timetable says.") public var platformChanged = false
+  @Field("Where it leaves from: a platform or a bay.") public var platform: String?
+  @Field("Whether it leaves from another place than the timetable says.") public var platformChanged = false
   @Field("The timetable's platform, if it changed.") public var previousPlatform: String?
-  @Field("Whether it does not leave from here; nothing else says so.") public var cancelled = false
+  @Field("Whether it doesn't leave from here; no other field says so.") public var cancelled = false
   @Field("ON_TIME, DELAYED, CANCELLED, SKIPPED_STOP, EARLY, UNKNOWN or another; for display only.")
   public var status: String?
   @Field("RT_CONFIRMED, TRIP_CANCELLED, STOP_SKIPPED, REPLACEMENT_SERVICE, EXTRA_SERVICE, SHORT_TURN or others.")
@@ -87,7 +87,7 @@ public struct DepartureAlert: FieldSet, Hashable {
   @Field("Its identifier.") public var id: String?
   @Field("How much it matters: info, warning, severe or another.") public var severity: String?
   @Field("Its heading.") public var header: String?
-  @Field("What it says.") public var description: String?
+  @Field("The text.") public var description: String?
 
   public init() {}
 }
@@ -96,8 +96,8 @@ public struct DepartureAlert: FieldSet, Hashable {
 public struct Banner: FieldSet, Hashable {
   @Field("How much it matters.") public var severity = Severity.unknown
   @Field("Its heading.") public var header: String?
-  @Field("What it says.") public var description: String?
-  @Field("What it concerns.") public var affected = Affected()
+  @Field("The text.") public var description: String?
+  @Field("The stop, route or trip that it concerns.") public var affected = Affected()
 
   public init() {}
 
@@ -144,8 +144,8 @@ public struct NoService: FieldSet {
   /// A span of time.
   public struct Window: FieldSet {
     @Field("When it was searched.") public var now: Timestamp?
-    @Field("Where it begins.") public var start: Timestamp?
-    @Field("Where it ends.") public var end: Timestamp?
+    @Field("When the window begins.") public var start: Timestamp?
+    @Field("When the window ends.") public var end: Timestamp?
 
     public init() {}
   }
@@ -154,21 +154,23 @@ public struct NoService: FieldSet {
 /// The service's remarks about its answer.
 public struct BoardMeta: FieldSet {
   @Field("When the board was built.", .volatile) public var serverTime: Timestamp?
-  @Field("What it is: full, degraded_static, stale_cache_fallback, static_timeout_fallback or another.")
+  @Field("The kind of answer: full, degraded_static, stale_cache_fallback, static_timeout_fallback or another.")
   public var responseMode: String?
   @Field("Realtime: applied, stale_cache, skipped_budget, disabled, missing_cache, guarded_error or another.")
   public var rtStatus: String?
   @Field("When the realtime last changed.", .volatile) public var rtFetchedAt: Timestamp?
-  @Field("How old it was when the board was built, in milliseconds.", .volatile) public var rtCacheAgeMs: Double?
+  @Field("The age of the realtime when the board was built, in milliseconds.", .volatile)
+  public var rtCacheAgeMs: Double?
   @Field("How many departures have realtime.") public var rtAppliedCount: Int?
-  @Field("When the realtime was last asked for.", .volatile) public var rtLastPollAt: Timestamp?
-  @Field("How long before the board was built that was, in milliseconds.", .volatile) public var rtPollAgeMs: Double?
+  @Field("When the service last requested the realtime.", .volatile) public var rtLastPollAt: Timestamp?
+  @Field("The age of the last request for the realtime when the board was built, in milliseconds.", .volatile)
+  public var rtPollAgeMs: Double?
   @Field("Where the realtime came from.", .volatile) public var rtSource: String?
   @Field("Alerts: applied, skipped_budget, disabled, missing_cache, stale_cache, error_fallback or another.")
   public var alertsStatus: String?
-  @Field("When the alerts last changed; without it their age says nothing.", .volatile) public var alertsFetchedAt:
-    Timestamp?
-  @Field("How old they were, in milliseconds.", .volatile) public var alertsCacheAgeMs: Double?
+  @Field("When the alerts last changed; without it their age says nothing.", .volatile)
+  public var alertsFetchedAt: Timestamp?
+  @Field("The age of the alerts, in milliseconds.", .volatile) public var alertsCacheAgeMs: Double?
   @Field("Where the alerts came from.", .volatile) public var alertsSource: String?
   @Field("Why the board is degraded.") public var skippedSteps: [String] = []
   @Field("How long the service took, in milliseconds.", .volatile) public var totalBackendMs: Double?
@@ -188,9 +190,9 @@ public struct RealtimeFeed: FieldSet {
   @Field("How old it is, in milliseconds.") public var cacheAgeMs: Int?
   @Field("The same.") public var ageMs: Int?
   @Field("The same in seconds.") public var ageSeconds: Int?
-  @Field("When it was last asked for.") public var lastPollAt: Timestamp?
-  @Field("When it was last asked for with success.") public var lastSuccessfulPollAt: Timestamp?
-  @Field("How long ago that was, in milliseconds.") public var pollAgeMs: Int?
+  @Field("When the service last requested it.") public var lastPollAt: Timestamp?
+  @Field("When the service last requested it with success.") public var lastSuccessfulPollAt: Timestamp?
+  @Field("How long ago the service last requested it, in milliseconds.") public var pollAgeMs: Int?
   @Field("The same in seconds.") public var pollAgeSeconds: Int?
   @Field("How old it may be to be applied, in milliseconds.") public var freshnessThresholdMs: Int?
   @Field("The same in seconds.") public var freshnessMaxAgeSeconds: Int?
@@ -225,8 +227,8 @@ public struct AlertsFeed: FieldSet {
   @Field("The same.") public var cacheFetchedAt: Timestamp?
   @Field("How old they are, in milliseconds; says nothing without fetchedAt.") public var cacheAgeMs: Int?
   @Field("The same in seconds.") public var ageSeconds: Int?
-  @Field("Whether they were asked for.") public var includeRequested: Bool?
-  @Field("Whether that was followed.") public var includeApplied: Bool?
+  @Field("Whether the request asked for alerts.") public var includeRequested: Bool?
+  @Field("Whether the service followed that.") public var includeApplied: Bool?
   @Field("HTTP status of the feed.") public var status: Int?
   @Field("Last HTTP status of the feed; 0 is unknown.") public var lastStatus: Int?
   @Field("Last error of the feed.") public var lastError: String?
@@ -238,11 +240,12 @@ public struct AlertsFeed: FieldSet {
 /// The details that the network between the service and this machine adds to an answer.
 public struct Delivery: FieldSet {
   @Field(
-    "Id of this request, for questions to the service; that in `meta` may be of another whose board the edge held.")
+    "Id of this request, for questions to the service; the id in `meta` may belong to another request, whose board the edge cached."
+  )
   public var requestId: String?
   @Field("Whether the edge answered from its cache: HIT, MISS or BYPASS.") public var edgeCache: String?
   @Field("Why the service sent something old.") public var staleReason: String?
-  @Field("How many requests the edge takes from this address within the minute.") public var rateRemaining: Int?
+  @Field("How many requests the edge accepts from this address within the minute.") public var rateRemaining: Int?
 
   public init() {}
 }

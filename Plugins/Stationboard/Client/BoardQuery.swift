@@ -5,9 +5,9 @@ import HTTPClient
 public struct BoardQuery: Sendable {
   /// The stop or station: `Parent8507000`, `8507000` or the platform `8507000:0:8`.
   public var stopId: String
-  /// How many departures at most.
+  /// The most departures to read.
   public var limit = 20
-  /// Whether alerts are wanted.
+  /// Whether to read alerts.
   public var includesAlerts = true
   /// The language of alerts; nil leaves it to the service.
   public var language: BoardLanguage?

@@ -6,11 +6,11 @@ public struct WantedDeparture: Sendable {
   public var scheduled: Timestamp
   /// Its key on an earlier board; with it, line and destination do not matter.
   public var key: String?
-  /// Its line; capitals and blanks do not matter.
+  /// Its line; capitals and blanks don't matter.
   public var line: String?
-  /// Where it goes, or how that begins; capitals do not matter.
+  /// Its destination, or the beginning of it; capitals don't matter.
   public var destination: String?
-  /// From how many minutes on it counts as late.
+  /// The smallest delay in minutes that counts as late.
   public var minDelay = 3
   /// How late it may be and still come, as far as can be seen on a full board.
   public var patience = TimeSpan.seconds(1800)
@@ -40,14 +40,14 @@ extension String {
 
 /// The state of a departure according to a board.
 public struct DepartureState: FieldSet {
-  @Field("What is known of it, in one word.") public var status: Status
-  @Field("Whether it is cancelled, late, or leaves from elsewhere than planned.") public var hasTrouble: Bool
-  @Field("What is the matter, as the ends of sentences that begin with the train: 'is 7 min late'.")
+  @Field("The state of the departure, in one word.") public var status: Status
+  @Field("Whether it is cancelled, is late, or leaves from another place than planned.") public var hasTrouble: Bool
+  @Field("The problems, as the ends of sentences that begin with the train: 'is 7 min late'.")
   public var troubles: [String]
-  @Field("Whether it has left, or will not come: its time is past, and it is not on the board any more.")
+  @Field("Whether it has left, or won't come: its time is past, and it isn't on the board any more.")
   public var isOver: Bool
   @Field("The departure, if it is on the board.") public var departure: Departure?
-  @Field("What may be wrong with the question, as a sentence: a line that the board does not have.")
+  @Field("A possible mistake in the inputs, as a sentence: a line that the board doesn't have.")
   public var hint: String?
   @Field("Whether the board is informative; if not, a missing departure means nothing.")
   public var isCurrent: Bool

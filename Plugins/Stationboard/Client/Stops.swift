@@ -5,9 +5,9 @@ public import ActionKit
 /// The stops that a search found.
 public struct StopSearch: FieldSet {
   @Field("The stops, the likeliest or nearest first, one for each station.") public var stops: [Stop]
-  @Field("Whether the service searched with less than it usually has, and may have missed some.")
+  @Field("Whether the service's search was limited, and may have missed stops.")
   public var isFallback = false
-  @Field("Why it did.") public var fallbackReason: String?
+  @Field("Why the search was limited.") public var fallbackReason: String?
 
   /// How many stops the service gives.
   public static let limits = 1...50
@@ -19,25 +19,25 @@ public struct StopSearch: FieldSet {
 
 /// A stop that can be asked for its board.
 public struct Stop: FieldSet, Hashable {
-  @Field("What to ask the board for.") public var id: String
+  @Field("The id that getBoard needs.") public var id: String
   @Field("Its name.") public var name: String?
-  @Field("The stop that was found, which may be a platform of it.") public var rawStopId: String?
+  @Field("The stop that the search found, which may be a platform of the station.") public var rawStopId: String?
   @Field("The station that it belongs to.") public var parentStation: String?
   @Field("The town.") public var city: String?
-  @Field("Whether what was found is a whole station.") public var isParent: Bool?
-  @Field("Whether what was found is a platform.") public var isPlatform: Bool?
+  @Field("Whether the search found a whole station.") public var isParent: Bool?
+  @Field("Whether the search found a platform.") public var isPlatform: Bool?
   @Field("Kind of place in the timetable's data.") public var locationType: String?
   @Field("How busy it is: the number of departures in the timetable.") public var nbStopTimes: Int?
-  @Field("How far it is, in metres, if it was searched by place.") public var distanceM: Double?
-  @Field("Other names by which it was found.") public var aliasesMatched: [String] = []
+  @Field("The distance in metres, in a search by place.") public var distanceM: Double?
+  @Field("Other names of the stop that matched.") public var aliasesMatched: [String] = []
 
   public init() {}
 }
 
 /// How the service feels.
 public struct Health: FieldSet {
-  @Field("Whether it says that it works.") public var isHealthy: Bool
-  @Field("Why it does not.") public var reason: String?
+  @Field("Whether the service says that it works.") public var isHealthy: Bool
+  @Field("Why the service doesn't work.") public var reason: String?
   @Field("Whether it reaches its database.") public var db: Bool?
   @Field("Whether it uses realtime.") public var usesRealtime: Bool?
   @Field("Whether it has the key to the realtime.") public var hasToken: Bool?

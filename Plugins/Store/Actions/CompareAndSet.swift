@@ -2,23 +2,24 @@ import ActionKit
 
 enum CompareAndSet: ReconcilingAction, PreviewingAction {
   static let name = "compareAndSet"
-  static let summary = "Stores a value only if the current one is what the recipe expects."
+  static let summary = "Stores a value only if the current one equals the one that the recipe expects."
   static let effect = Effect.write
   static let examples = [
-    Example("The first who comes takes it", "name: onDuty\nvalue: ana"),
-    Example("Hands it over", "name: onDuty\nexpected: ana\nvalue: ben"),
+    Example("Take it if it is free", "name: onDuty\nvalue: ana"),
+    Example("Hand it over", "name: onDuty\nexpected: ana\nvalue: ben"),
   ]
 
   struct Input: FieldSet {
     @Field("Name of the value.", .notEmpty, .maxLength(200)) var name: String
-    @Field("What has to be there, of the same type and with the same contents; left out, there must be none.")
+    @Field(
+      "The value that must be stored already, with the same type and contents; absent means that there must be none.")
     var expected: Value?
-    @Field("What is stored then.", .notNull("use store.delete to remove a value")) var value: Value
+    @Field("The value to store in its place.", .notNull("use store.delete to remove a value")) var value: Value
   }
 
   struct Output: FieldSet {
-    @Field("Whether it was as expected, and the new value is stored.") var isSet: Bool
-    @Field("What is stored now; absent if there is nothing.") var value: Value?
+    @Field("Whether the value was as expected, and the new one is stored.") var isSet: Bool
+    @Field("The value that is stored now; absent if there is none.") var value: Value?
 
     init() {}
 

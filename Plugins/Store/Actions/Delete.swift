@@ -4,14 +4,14 @@ enum Delete: PreviewingAction {
   static let name = "delete"
   static let summary = "Removes a stored value; succeeds if there is none."
   static let effect = Effect.idempotentWrite(within: .forever)
-  static let examples = [Example("Forgets it", "name: streak")]
+  static let examples = [Example("Remove a counter", "name: streak")]
 
   struct Input: FieldSet {
     @Field("Name of the value.", .notEmpty, .maxLength(200)) var name: String
   }
 
   struct Output: FieldSet {
-    @Field("Whether there was one.") var existed: Bool
+    @Field("Whether there was such a value.") var existed: Bool
   }
 
   static func run(_ input: Input, on service: Void, in context: ActionContext) async throws -> Output {

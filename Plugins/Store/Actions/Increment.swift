@@ -9,7 +9,7 @@ enum Increment: ReconcilingAction, PreviewingAction {
 
   struct Input: FieldSet {
     @Field("Name of the value.", .notEmpty, .maxLength(200)) var name: String
-    @Field("How much is added.") var by = 1
+    @Field("The number to add.") var by = 1
   }
 
   struct Output: FieldSet {

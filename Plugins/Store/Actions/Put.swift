@@ -11,11 +11,11 @@ enum Put: PreviewingAction {
 
   struct Input: FieldSet {
     @Field("Name of the value.", .notEmpty, .maxLength(200)) var name: String
-    @Field("What is stored.", .notNull("use store.delete to remove a value")) var value: Value
+    @Field("The value to store.", .notNull("use store.delete to remove a value")) var value: Value
   }
 
   struct Output: FieldSet {
-    @Field("Whether the value is another than before.") var isChanged: Bool
+    @Field("Whether the value differs from the one before.") var isChanged: Bool
   }
 
   static func run(_ input: Input, on service: Void, in context: ActionContext) async throws -> Output {

@@ -9,14 +9,14 @@ enum CheckSelection: Action {
   ]
 
   struct Input: FieldSet {
-    @Field("What to look for.") var selection: SelectionFields
+    @Field("The program, study year and group to look for.") var selection: SelectionFields
   }
 
   struct Output: FieldSet {
     @Field("Whether the catalog has all of it; a timetable may still not be published.") var isValid: Bool
-    @Field("What it does not have, as sentences.") var problems: [String]
-    @Field("The academic year, looked up if it was not given.") var academicYear: String
-    @Field("What people call the program, if there is one.") var programTitle: String?
+    @Field("The parts that the catalog lacks, as sentences.") var problems: [String]
+    @Field("The academic year, looked up if it wasn't given.") var academicYear: String
+    @Field("The program's name for people, if there is such a program.") var programTitle: String?
   }
 
   static func run(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> Output {

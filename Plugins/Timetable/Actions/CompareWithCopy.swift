@@ -4,7 +4,7 @@ import LocalFiles
 
 enum CompareWithCopy: Action {
   static let name = "compareWithCopy"
-  static let summary = "Reports what changed in a group's timetable since saveCopy saved a copy."
+  static let summary = "Reports the changes in a group's timetable since saveCopy saved a copy."
   static let effect = Effect.read
   static let examples = [
     Example(
@@ -16,19 +16,20 @@ enum CompareWithCopy: Action {
   ]
 
   struct Input: FieldSet {
-    @Field("Whose timetable it is.") var selection: SelectionFields
-    @Field("Path of the copy; without one there is nothing to compare with, and no change.", .notEmpty) var copy: String
-    @Field("Whether the network is asked even if what is kept is fresh.") var refresh = false
+    @Field("The program, study year and group.") var selection: SelectionFields
+    @Field("Path of the copy; without a copy there is nothing to compare with, and no change.", .notEmpty)
+    var copy: String
+    @Field("Whether to ask the network even if the cached file is fresh.") var refresh = false
   }
 
   struct Output: FieldSet {
     @Field("Whether a timetable is published; if not, every class of the copy is gone.") var available: Bool
     @Field("Whether there is a copy.") var hasCopy: Bool
     @Field("When the copy was saved.") var copiedAt: Timestamp?
-    @Field("What changed, in the order of the week.") var changes: [ChangeFields]
+    @Field("The changes, in the order of the week.") var changes: [ChangeFields]
     @Field("The days that have classes, for saveCopy.") var days: [TimetableDay]
     @Field("How current the timetable is.") var freshness: FreshnessFields
-    @Field("What is odd about it.") var warnings: [String]
+    @Field("Warnings about the data.") var warnings: [String]
   }
 
   struct ChangeFields: FieldSet {

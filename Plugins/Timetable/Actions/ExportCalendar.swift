@@ -20,8 +20,8 @@ enum ExportCalendar: PreviewingAction {
   ]
 
   struct Input: ValidatedFieldSet {
-    @Field("Whose timetable it is.") var selection: SelectionFields
-    @Field("Path of the file; its folder is made if it is missing.", .notEmpty) var to: String
+    @Field("The program, study year and group.") var selection: SelectionFields
+    @Field("Path of the file; a missing folder is created.", .notEmpty) var to: String
     @Field(
       "First date; absent means the first day of teaching by the academic calendar or, without one, today.",
       .pattern(.date))
@@ -30,8 +30,8 @@ enum ExportCalendar: PreviewingAction {
       "Last date; absent means the last day of teaching by the academic calendar or, without one, 120 days later.",
       .pattern(.date))
     var until: String?
-    @Field("What calendar programs call it.", .notEmpty) var title = "Timetable"
-    @Field("Whether the network is asked even if what is kept is fresh.") var refresh = false
+    @Field("The calendar's name in calendar programs.", .notEmpty) var title = "Timetable"
+    @Field("Whether to ask the network even if the cached file is fresh.") var refresh = false
 
     func conflicts() -> [Conflict] {
       guard let from = from.flatMap({ CivilDate($0) }), let until = until.flatMap({ CivilDate($0) }) else { return [] }
@@ -42,12 +42,12 @@ enum ExportCalendar: PreviewingAction {
   struct Output: FieldSet {
     @Field("Whether a timetable is published; if not, the file is left as it is.") var available: Bool
     @Field("Full path of the file.") var path: String
-    @Field("Whether the file was written; one that says the same already is left as it is.") var changed: Bool
+    @Field("Whether the file was written; a file that already says the same is left as it is.") var changed: Bool
     @Field("How many classes are in it.") var events: Int
     @Field("First date.") var from: String
     @Field("Last date.") var until: String
     @Field("How current the timetable is.") var freshness: FreshnessFields
-    @Field("What is odd about it.") var warnings: [String]
+    @Field("Warnings about the data.") var warnings: [String]
   }
 
   /// The fault of a first and a last date; nil if they are valid.

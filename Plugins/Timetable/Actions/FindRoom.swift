@@ -11,9 +11,9 @@ enum FindRoom: Action {
   }
 
   struct Output: FieldSet {
-    @Field("Where it is; absent if the legend does not say.") var address: String?
+    @Field("The room's address; absent if the legend doesn't give it.") var address: String?
     @Field("How current the legend is.") var freshness: FreshnessFields
-    @Field("What is odd about it.") var warnings: [String]
+    @Field("Warnings about the data.") var warnings: [String]
   }
 
   static func run(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> Output {

@@ -7,7 +7,7 @@ enum GetAcademicCalendar: Action {
   static let examples = [Example("All calendars", "{}")]
 
   struct Input: FieldSet {
-    @Field("Whether the network is asked even if what is kept is fresh.") var refresh = false
+    @Field("Whether to ask the network even if the cached file is fresh.") var refresh = false
   }
 
   struct Output: FieldSet {
@@ -16,7 +16,7 @@ enum GetAcademicCalendar: Action {
     @Field("The calendars, one for each set of languages and kind of study year.") var calendars: [StudyCalendar]
     @Field("The page that the dates were taken from.") var sourceUrl: String?
     @Field("How current it is.") var freshness: FreshnessFields
-    @Field("What is odd about it.") var warnings: [String]
+    @Field("Warnings about the data.") var warnings: [String]
   }
 
   static func run(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> Output {

@@ -7,25 +7,25 @@ enum GetAnnouncements: Action {
   static let examples = [Example("In Romanian where there is such a text", "language: ro")]
 
   struct Input: FieldSet {
-    @Field("The instant at which they hold; absent means now.") var at: Timestamp?
+    @Field("The instant to read the notices for; absent means now.") var at: Timestamp?
     @Field("Language of the texts; a notice that has only one text gives that.") var language = AnnouncementLanguage.en
-    @Field("Whether the network is asked even if what is kept is fresh.") var refresh = false
+    @Field("Whether to ask the network even if the cached file is fresh.") var refresh = false
   }
 
   struct Output: FieldSet {
     @Field("The notices, in the publisher's order.") var items: [Item]
     @Field("How current they are.") var freshness: FreshnessFields
-    @Field("What is odd about them.") var warnings: [String]
+    @Field("Warnings about the data.") var warnings: [String]
   }
 
   struct Item: FieldSet {
     @Field("Its identifier, the same from one day to the next.") var id: String
     @Field("Its heading.") var title: String
-    @Field("What it says.") var message: String
+    @Field("The text of the notice.") var message: String
     @Field("How much it matters.") var severity: Severity
     @Field("Name of a symbol of Apple's set SF Symbols.") var symbolName: String?
-    @Field("When it began to hold; absent for always.") var startsAt: Timestamp?
-    @Field("When it holds no longer; absent for never.") var endsAt: Timestamp?
+    @Field("When it became valid; absent for always.") var startsAt: Timestamp?
+    @Field("When it stops being valid; absent for never.") var endsAt: Timestamp?
   }
 
   static func run(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> Output {

@@ -4,17 +4,17 @@ enum GetCatalog: Action {
   static let name = "getCatalog"
   static let summary = "Reads the catalog of academic years, programs, study years and groups."
   static let effect = Effect.read
-  static let examples = [Example("All there is", "{}")]
+  static let examples = [Example("The whole catalog", "{}")]
 
   struct Input: FieldSet {
-    @Field("Whether the network is asked even if what is kept is fresh.") var refresh = false
+    @Field("Whether to ask the network even if the cached file is fresh.") var refresh = false
   }
 
   struct Output: FieldSet {
     @Field("The academic years, the latest last.") var academicYears: [String]
     @Field("The programs.") var programs: [Program]
     @Field("How current it is.") var freshness: FreshnessFields
-    @Field("What is odd about it.") var warnings: [String]
+    @Field("Warnings about the data.") var warnings: [String]
   }
 
   static func run(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> Output {

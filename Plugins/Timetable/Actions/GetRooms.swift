@@ -7,13 +7,13 @@ enum GetRooms: Action {
   static let examples = [Example("All rooms", "{}")]
 
   struct Input: FieldSet {
-    @Field("Whether the network is asked even if what is kept is fresh.") var refresh = false
+    @Field("Whether to ask the network even if the cached file is fresh.") var refresh = false
   }
 
   struct Output: FieldSet {
     @Field("The rooms, by code; none if the publisher has no legend at the moment.") var rooms: [Room]
     @Field("How current they are.") var freshness: FreshnessFields
-    @Field("What is odd about them.") var warnings: [String]
+    @Field("Warnings about the data.") var warnings: [String]
   }
 
   static func run(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> Output {

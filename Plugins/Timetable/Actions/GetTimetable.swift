@@ -9,16 +9,17 @@ enum GetTimetable: Action {
   ]
 
   struct Input: FieldSet {
-    @Field("Whose timetable it is.") var selection: SelectionFields
-    @Field("Whether the network is asked even if what is kept is fresh.") var refresh = false
+    @Field("The program, study year and group.") var selection: SelectionFields
+    @Field("Whether to ask the network even if the cached file is fresh.") var refresh = false
   }
 
   struct Output: FieldSet {
     @Field("Whether a timetable is published.") var available: Bool
-    @Field("The academic year, looked up if it was not given.") var academicYear: String
+    @Field("The academic year, looked up if it wasn't given.") var academicYear: String
     @Field("The days that have classes, Monday first.") var days: [TimetableDay]
     @Field("How current it is.") var freshness: FreshnessFields
-    @Field("What is odd about it; if none is published, also what of the selection the catalog does not have.")
+    @Field(
+      "Warnings about the data; if no timetable is published, also the parts of the selection that the catalog lacks.")
     var warnings: [String]
   }
 

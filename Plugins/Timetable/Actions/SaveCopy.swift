@@ -7,7 +7,7 @@ enum SaveCopy: PreviewingAction {
   static let effect = Effect.idempotentWrite(within: .forever)
   static let examples = [
     Example(
-      "What was compared",
+      "The days that were compared",
       """
       copy: timetable/g511.json
       days: ${{ steps.changes.days }}
@@ -15,7 +15,7 @@ enum SaveCopy: PreviewingAction {
   ]
 
   struct Input: FieldSet {
-    @Field("Path of the copy; its folder is made if it is missing.", .notEmpty) var copy: String
+    @Field("Path of the copy; a missing folder is created.", .notEmpty) var copy: String
     @Field("The days, as compareWithCopy or getTimetable gave them.") var days: [TimetableDay]
   }
 

@@ -8,11 +8,11 @@ struct SelectionFields: FieldSet {
   @Field("Id of the program in the catalog; case matters.", .notEmpty) var programId: String
   @Field("Study year, 1 for the first.", .min(1)) var year: Int
   @Field("Group.", .min(1)) var group: Int
-  @Field("Formation such as '512/1'; leaves out what is for another subgroup.", .notEmpty) var subgroup: String?
-  @Field("Teaching language of the program; without it the academic calendar cannot tell which week it is.")
+  @Field("Formation such as '512/1'; leaves out classes for other subgroups.", .notEmpty) var subgroup: String?
+  @Field("Teaching language of the program; without it the academic calendar can't tell which week it is.")
   var language: TeachingLanguage?
-  @Field("Whether it is the program's last study year, whose semesters differ.") var studyYearKind =
-    StudyYearKind.nonterminal
+  @Field("Whether it is the program's last study year, whose semesters differ.")
+  var studyYearKind = StudyYearKind.nonterminal
 
   init() {}
 
@@ -30,12 +30,12 @@ struct SelectionFields: FieldSet {
 /// How current an answer is.
 struct FreshnessFields: FieldSet {
   @Field("When the publisher made the file, if it says so.") var generatedAt: Timestamp?
-  @Field("Day on which the university last changed its page, if that is known.") var lastUpdatedAtSource: String?
-  @Field("Whether it was kept, and did not come over the network now.", .volatile) var fromCache: Bool
+  @Field("The day of the university's last change to its page, if it is known.") var lastUpdatedAtSource: String?
+  @Field("Whether it came from the cache, and not over the network now.", .volatile) var fromCache: Bool
   @Field("When it came over the network.", .volatile) var cachedAt: Timestamp
-  @Field("When the publisher's server last said that it is current.", .volatile) var checkedAt: Timestamp
+  @Field("When the publisher's server last confirmed that it is current.", .volatile) var checkedAt: Timestamp
   @Field("Whether it replaces a current one that was unavailable.", .volatile) var isStale: Bool
-  @Field("Why it is not current; absent if it is.", .volatile) var staleReason: String?
+  @Field("Why it isn't current; absent if it is.", .volatile) var staleReason: String?
 
   init() {}
 
@@ -58,7 +58,7 @@ struct DayFields: FieldSet {
   var week: TeachingWeek.Parity?
   @Field("The teaching week of the semester, 1 for the first, if the academic calendar says so.") var weekNumber: Int?
   @Field("Why there are no classes at all, such as the name of the holidays.") var noClasses: String?
-  @Field("The classes, by the time at which they start.") var entries: [TimetableEntry]
+  @Field("The classes, by starting time.") var entries: [TimetableEntry]
   @Field("When the first class starts.") var firstStartsAt: Timestamp?
   @Field("When the last class ends.") var lastEndsAt: Timestamp?
 

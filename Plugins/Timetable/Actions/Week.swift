@@ -14,18 +14,18 @@ enum Week: Action {
   ]
 
   struct Input: FieldSet {
-    @Field("Whose timetable it is.") var selection: SelectionFields
+    @Field("The program, study year and group.") var selection: SelectionFields
     @Field("Any date of the week; absent means today at the university.", .pattern(.date)) var date: String?
     @Field("Which of the alternating weeks it is; absent means by the academic calendar or the connection.")
     var week: TeachingWeek.Parity?
-    @Field("Whether the network is asked even if what is kept is fresh.") var refresh = false
+    @Field("Whether to ask the network even if the cached file is fresh.") var refresh = false
   }
 
   struct Output: FieldSet {
     @Field("Whether a timetable is published.") var available: Bool
     @Field("The five days.") var days: [DayFields]
     @Field("How current the timetable is.") var freshness: FreshnessFields
-    @Field("What is odd about it.") var warnings: [String]
+    @Field("Warnings about the data.") var warnings: [String]
   }
 
   static func run(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> Output {

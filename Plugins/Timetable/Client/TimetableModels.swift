@@ -18,8 +18,8 @@ public struct Catalog: FieldSet {
 
 /// A program of study.
 public struct Program: FieldSet {
-  @Field("What selections name it by; case matters.", .notEmpty) public var id: String
-  @Field("What people call it.") public var title: String
+  @Field("The program's id in selections; case matters.", .notEmpty) public var id: String
+  @Field("The program's name for people.") public var title: String
   @Field("Its study years.") public var years: [StudyYear]
 
   public init() {}
@@ -28,7 +28,7 @@ public struct Program: FieldSet {
 /// A year of a program.
 public struct StudyYear: FieldSet {
   @Field("The year, 1 for the first.", .min(1)) public var year: Int
-  @Field("The groups of all academic years together; not each is there in each of them.", .each(.min(1)))
+  @Field("The groups of all academic years together; a year may lack some of them.", .each(.min(1)))
   public var groups: [Int]
 
   public init() {}
@@ -47,11 +47,11 @@ public struct AnnouncementList: FieldSet {
 public struct Announcement: FieldSet {
   @Field("Its identifier, the same from one file to the next.", .notEmpty) public var id: String
   @Field("Its heading.") public var title: LocalizedText
-  @Field("What it says.") public var message: LocalizedText
+  @Field("The text of the notice.") public var message: LocalizedText
   @Field("How much it matters.") public var severity: Severity
   @Field("Name of a symbol of Apple's set SF Symbols.") public var symbolName: String?
-  @Field("When it begins to hold; absent for always.") public var startsAt: Timestamp?
-  @Field("When it holds no longer, that instant included; absent for never.") public var endsAt: Timestamp?
+  @Field("When it becomes valid; absent for always.") public var startsAt: Timestamp?
+  @Field("The first instant when it isn't valid any more; absent for never.") public var endsAt: Timestamp?
 
   public init() {}
 
@@ -120,7 +120,7 @@ public struct RoomLegend: FieldSet {
 /// One room.
 public struct Room: FieldSet {
   @Field("Its code, as timetables write it.", .notEmpty) public var code: String
-  @Field("Where it is, in free text; may be empty.") public var address: String
+  @Field("The room's address, in free text; may be empty.") public var address: String
 
   public init() {}
 }
@@ -133,7 +133,7 @@ public struct GroupTimetable: FieldSet {
   @Field("Id of the program.") public var programId: String
   @Field("The study year.") public var year: Int
   @Field("The group.") public var group: Int
-  @Field("Day on which the university last changed its page, if that is known.", .pattern(.date))
+  @Field("The day of the university's last change to its page, if it is known.", .pattern(.date))
   public var lastUpdatedAtSource: String?
   @Field("The days that have classes.") public var days: [TimetableDay]
 
@@ -149,7 +149,7 @@ public struct GroupTimetable: FieldSet {
 /// One day of the week in a timetable.
 public struct TimetableDay: FieldSet, Hashable {
   @Field("The day of the week.") public var day: Weekday
-  @Field("The classes, by the time at which they start.") public var entries: [TimetableEntry]
+  @Field("The classes, by starting time.") public var entries: [TimetableEntry]
 
   public init() {}
 }
@@ -167,17 +167,17 @@ public enum Weekday: String, Choice {
 
 /// One class of a timetable.
 public struct TimetableEntry: FieldSet, Hashable {
-  @Field("The time as it is published, for display: '8–10' or '08:00–10:00'.", .notEmpty) public var time: String
-  @Field("When it starts, as HH:MM; absent if the published time cannot be read.") public var start: String?
-  @Field("When it ends, as HH:MM; absent if the published time cannot be read.") public var end: String?
-  @Field("In which teaching weeks it is held.") public var frequency: Frequency
+  @Field("The published time, for display: '8–10' or '08:00–10:00'.", .notEmpty) public var time: String
+  @Field("When it starts, as HH:MM; absent if the published time can't be read.") public var start: String?
+  @Field("When it ends, as HH:MM; absent if the published time can't be read.") public var end: String?
+  @Field("The teaching weeks of the class.") public var frequency: Frequency
   @Field("The course.", .notEmpty) public var course: String
   @Field("The kind of class.") public var type: ClassType
   @Field("Code of the room or free text; empty if there is none.") public var room: String
-  @Field("Where the room is, if that is known.") public var roomAddress: String?
-  @Field("Who teaches; empty if that is not said, '- Necunoscut' if the university does not know.")
+  @Field("The room's address, if it is known.") public var roomAddress: String?
+  @Field("The teacher; empty if none is named, '- Necunoscut' if the university doesn't know.")
   public var instructor: String
-  @Field("Who it is for; absent in files of the first version.") public var audience: Audience?
+  @Field("The students that it is for; absent in files of the first version.") public var audience: Audience?
 
   public init() {}
 }
@@ -196,10 +196,10 @@ public enum ClassType: String, Choice {
 ///
 /// It only informs: no class is left out because of it unless a subgroup is chosen.
 public struct Audience: FieldSet, Hashable {
-  @Field("What the university's page names, such as '512/1'; absent if it names nothing clearly.")
+  @Field("The formation on the university's page, such as '512/1'; absent if the page names none clearly.")
   public var formation: String?
-  @Field("What the publisher takes the formation for.") public var scope: Scope
-  @Field("What a class of this kind is usually for.") public var expectedScope: ExpectedScope
+  @Field("The publisher's interpretation of the formation.") public var scope: Scope
+  @Field("The usual audience of a class of this kind.") public var expectedScope: ExpectedScope
   @Field("Whether scope is as expected, or unknown.") public var isStandard: Bool
 
   public init() {}
@@ -229,8 +229,8 @@ public struct AcademicCalendar: FieldSet {
 
 /// The periods that hold for some languages and one kind of study year.
 public struct StudyCalendar: FieldSet {
-  @Field("The teaching languages that it holds for.") public var languages: [TeachingLanguage]
-  @Field("Whether it holds for the last study year or the others.") public var studyYearKind: StudyYearKind
+  @Field("The teaching languages that it applies to.") public var languages: [TeachingLanguage]
+  @Field("Whether it applies to the last study year or to the others.") public var studyYearKind: StudyYearKind
   @Field("The two semesters.", .minLength(2), .maxLength(2)) public var semesters: [Semester]
 
   public init() {}
@@ -261,7 +261,7 @@ public struct Period: FieldSet {
   @Field("Whether there are classes.") public var type: PeriodType
   @Field("First day.", .pattern(.date)) public var startDate: String
   @Field("Last day, which still belongs to it.", .pattern(.date)) public var endDate: String
-  @Field("What it is called.") public var name: String?
+  @Field("The period's name.") public var name: String?
 
   public init() {}
 }

@@ -1,6 +1,6 @@
 import ActionKit
 
-/// Whose timetable it is.
+/// The program, study year and group of a timetable.
 public struct TimetableSelection: Hashable, Sendable {
   /// The academic year, `2025-2026`.
   public var academicYear: String

@@ -2,10 +2,10 @@ import ActionKit
 
 enum FindBusStops: Action {
   static let name = "findBusStops"
-  static let summary = "Lists the bus stops near exits in the installed data: of a station, of a code, or of a service."
+  static let summary = "Lists the bus stops near exits in the installed data, by station, code or bus service."
   static let effect = Effect.read
   static let examples = [
-    Example("Of a station", "station: NS61"), Example("Where a service stops", "service: 97e"),
+    Example("Near a station", "station: NS61"), Example("Where a service stops", "service: 97e"),
     Example("Which exits are near a stop", "code: '91011'"),
   ]
 
@@ -16,7 +16,7 @@ enum FindBusStops: Action {
   }
 
   struct Output: FieldSet {
-    @Field("The bus stops, one for each exit that they are near to.") var busStops: [BusStopMatchFields]
+    @Field("The bus stops, one entry for each exit that they are near.") var busStops: [BusStopMatchFields]
   }
 
   static func run(_ input: Input, on rail: TransitDataClient, in context: ActionContext) async throws -> Output {

@@ -11,7 +11,7 @@ enum FindLandmarks: Action {
   }
 
   struct Output: FieldSet {
-    @Field("The landmarks, one for each exit that they are near to.") var landmarks: [LandmarkMatchFields]
+    @Field("The landmarks, one entry for each exit that they are near.") var landmarks: [LandmarkMatchFields]
   }
 
   static func run(_ input: Input, on rail: TransitDataClient, in context: ActionContext) async throws -> Output {

@@ -2,16 +2,16 @@ import ActionKit
 
 enum FindStations: Action {
   static let name = "findStations"
-  static let summary = "Lists the stations of the installed data that are on a line, have a name, or need no steps."
+  static let summary = "Lists the stations of the installed data that are on a line, have a name, or are step-free."
   static let effect = Effect.read
   static let examples = [
-    Example("Without steps on a line", "line: NSL\nstepFree: true"), Example("By part of the name", "name: quay"),
+    Example("Step-free stations on a line", "line: NSL\nstepFree: true"), Example("By part of the name", "name: quay"),
   ]
 
   struct Input: FieldSet {
     @Field("Part of the name, in any case.", .notEmpty) var name: String?
     @Field("Line, in its short or long form: NS or NSL.", .notEmpty) var line: String?
-    @Field("Whether only stations count of which an exit is said to need no steps.") var stepFree = false
+    @Field("Whether to list only stations with an exit that is described as step-free.") var stepFree = false
   }
 
   struct Output: FieldSet {

@@ -4,12 +4,12 @@ enum GetInstalled: Action {
   static let name = "getInstalled"
   static let summary = "Reports which version of the data is installed."
   static let effect = Effect.read
-  static let examples = [Example("What is installed", "{}")]
+  static let examples = [Example("The installed data", "{}")]
 
   struct Input: FieldSet {}
 
   struct Output: FieldSet {
-    @Field("What is installed.") var installed: InstalledFields
+    @Field("The installed data.") var installed: InstalledFields
     @Field("The source to credit where the data are shown or passed on.") var attribution: String
   }
 

@@ -3,12 +3,12 @@ import LocalFiles
 
 enum Install: Action {
   static let name = "install"
-  static let summary = "Installs a station file from this machine if it is newer than what is installed."
+  static let summary = "Installs a station file from this machine if it is newer than the installed data."
   static let effect = Effect.idempotentWrite(within: .forever)
   static let examples = [Example("A file that came with a program", "from: data/stage3_final.json")]
 
   struct Input: FieldSet {
-    @Field("Path of the file, as a release has it.", .notEmpty) var from: String
+    @Field("Path of the file, in the form that releases have.", .notEmpty) var from: String
   }
 
   static func run(_ input: Input, on rail: TransitDataClient, in context: ActionContext) async throws -> UpdateFields {

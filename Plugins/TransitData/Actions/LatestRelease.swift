@@ -7,7 +7,7 @@ enum LatestRelease: Action {
   static let examples = [Example("The latest release", "{}")]
 
   struct Input: FieldSet {
-    @Field("Whether the API is asked even if an answer of less than the minimum interval is there.") var force = false
+    @Field("Whether to ask the API even if its last answer is younger than the minimum interval.") var force = false
   }
 
   static func run(

@@ -7,8 +7,8 @@ enum ListReleases: Action {
   static let examples = [Example("The last ten", "perPage: 10")]
 
   struct Input: FieldSet {
-    @Field("How many releases a page has.", .range(1...100)) var perPage = 30
-    @Field("Which page, the first being 1.", .min(1)) var page = 1
+    @Field("The number of releases on a page.", .range(1...100)) var perPage = 30
+    @Field("The number of the page, from 1.", .min(1)) var page = 1
   }
 
   struct Output: FieldSet {

@@ -7,17 +7,17 @@ enum NearestExits: Action {
   static let examples = [
     Example("Three exits", "latitude: 1.284\nlongitude: 103.8515\nlimit: 3"),
     Example(
-      "Without steps and within ten minutes on foot",
+      "Step-free, and within ten minutes on foot",
       "latitude: 1.284\nlongitude: 103.8515\nwithin: 800\nstepFree: true"),
   ]
 
   struct Input: FieldSet {
     @Field("Degrees north of the place.", .range(-90...90)) var latitude: Double
     @Field("Degrees east of the place.", .range(-180...180)) var longitude: Double
-    @Field("How many exits are wanted.", .range(1...1000)) var limit = 5
+    @Field("The most exits to list.", .range(1...1000)) var limit = 5
     @Field("How far away an exit may be, in metres as the crow flies.", .min(0)) var within: Double?
     @Field("Line that the station must be on, in its short or long form.", .notEmpty) var line: String?
-    @Field("Whether only exits count that are said to need no steps.") var stepFree = false
+    @Field("Whether to list only exits that are described as step-free.") var stepFree = false
   }
 
   struct Output: FieldSet {

@@ -5,14 +5,14 @@ public import ActionKit
 struct ReleaseFields: FieldSet {
   @Field("Tag, which is the version: 20260215.") var tag: String
   @Field("Title, if it has one.") var name: String?
-  @Field("Where people read about it.") var page: String
+  @Field("The address of its page for people.") var page: String
   @Field("When it was published; absent for a draft.") var publishedAt: Timestamp?
-  @Field("When the commit was made that it is of, which says little about the data.") var createdAt: Timestamp?
-  @Field("Whether it is not published.") var isDraft: Bool
+  @Field("When its commit was made, which says little about the data.") var createdAt: Timestamp?
+  @Field("Whether it is unpublished.") var isDraft: Bool
   @Field("Whether it is marked as a preview.") var isPrerelease: Bool
   @Field("Whether its files can no longer change, if GitHub says so.") var isImmutable: Bool?
-  @Field("What its author says about it.") var notes: String?
-  @Field("Its files.") var assets: [AssetFields]
+  @Field("The author's notes.") var notes: String?
+  @Field("The files of the release.") var assets: [AssetFields]
 
   init() {}
 
@@ -32,7 +32,7 @@ struct ReleaseFields: FieldSet {
 
 struct AssetFields: FieldSet {
   @Field("Name of the file.") var name: String
-  @Field("Where it is downloaded from.") var url: String
+  @Field("The address to download it from.") var url: String
   @Field("Size in bytes, if it is known.") var bytes: Int?
   @Field("SHA-256 of its bytes, if GitHub gives it.") var sha256: String?
   @Field("Whether it was uploaded whole.") var isUploaded: Bool
@@ -52,8 +52,8 @@ struct AssetFields: FieldSet {
 
 struct CheckedReleaseFields: FieldSet {
   @Field("The release.") var release: ReleaseFields
-  @Field("When GitHub last said so.", .volatile) var checkedAt: Timestamp
-  @Field("Whether the answer was kept from an earlier time.", .volatile) var fromCache: Bool
+  @Field("When GitHub last gave this answer.", .volatile) var checkedAt: Timestamp
+  @Field("Whether the answer is an earlier one from the cache.", .volatile) var fromCache: Bool
 
   init() {}
 
@@ -67,15 +67,15 @@ struct CheckedReleaseFields: FieldSet {
 extension ChecksumForm: Choice {}
 
 struct InstalledFields: FieldSet {
-  @Field("Tag of the release; of data that came from a file, their own version.") var tag: String
+  @Field("Tag of the release, or the data's own version if they came from a file.") var tag: String
   @Field("Version of the data for display: 2026-02-15.") var dataVersion: String
-  @Field("When they were installed.") var installedAt: Timestamp
+  @Field("When the data were installed.") var installedAt: Timestamp
   @Field("How many stations there are.") var stations: Int
   @Field("How many exits there are.") var exits: Int
-  @Field("Spelling of the file that its checksum is of; absent if it has none, and that was allowed.")
+  @Field("The form of the file that its checksum covers; absent if it has none, and that was allowed.")
   var verifiedForm: ChecksumForm?
-  @Field("What looks wrong in the data, a sentence each.") var warnings: [String]
-  @Field("Why an older version serves than was installed last; absent if all is well.") var trouble: String?
+  @Field("Likely mistakes in the data, a sentence each.") var warnings: [String]
+  @Field("Why a version older than the last installed one is in use; absent if all is well.") var trouble: String?
 
   init() {}
 
@@ -92,14 +92,14 @@ struct InstalledFields: FieldSet {
 }
 
 struct UpdateFields: FieldSet {
-  @Field("Whether something was installed.") var isUpdated: Bool
+  @Field("Whether an update was installed.") var isUpdated: Bool
   @Field("Why, as the rest of a sentence.") var reason: String?
-  @Field("Tag of what was installed before; absent if nothing was.") var previousTag: String?
-  @Field("What is installed now.") var installed: InstalledFields
-  @Field("What is different from before, in the data's order; empty the first time.") var changes: [RailChange]
-  @Field("When GitHub last said which release is the latest; absent if it did not.") var checkedAt: Timestamp?
-  @Field("Whether it is not known that what is installed is the newest.") var isStale: Bool
-  @Field("Why that is not known.") var staleReason: String?
+  @Field("Tag of the data installed before; absent if there were none.") var previousTag: String?
+  @Field("The data installed now.") var installed: InstalledFields
+  @Field("The differences from before, in the data's order; empty the first time.") var changes: [RailChange]
+  @Field("When GitHub last named the latest release; absent if it didn't.") var checkedAt: Timestamp?
+  @Field("Whether it is unknown if the installed data are the newest.") var isStale: Bool
+  @Field("Why that is unknown.") var staleReason: String?
 
   init() {}
 

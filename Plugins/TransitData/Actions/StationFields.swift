@@ -4,13 +4,13 @@ import ActionKit
 
 struct StationFields: FieldSet {
   @Field("Name in capitals, with MRT STATION or LRT STATION.") var officialName: String
-  @Field("Name without that.") var name: String
+  @Field("Name without MRT STATION or LRT STATION.") var name: String
   @Field("Codes, several at an interchange.") var codes: [String]
   @Field("Lines that the codes stand for: NSL for NS26; a code of no known line counts as its own.")
   var lines: [String]
-  @Field("Whether an exit is said to need no steps.") var isStepFree: Bool
+  @Field("Whether an exit is described as step-free.") var isStepFree: Bool
   @Field("The exits.") var exits: [ExitFields]
-  @Field("What is said about access, in free text.") var accessibilityNotes: [String]
+  @Field("Notes about access, in free text.") var accessibilityNotes: [String]
   @Field("When the details were last looked up; absent if they never were.") var enrichedAt: Timestamp?
   @Field("How sure the look-up was: high, medium or low.") var confidence: String?
 
@@ -34,11 +34,11 @@ struct ExitFields: FieldSet {
   @Field("Code as the official source writes it.") var code: String
   @Field("Degrees north.") var latitude: Double
   @Field("Degrees east.") var longitude: Double
-  @Field("Whether it is said to need no steps; false if nothing is known.") var isStepFree: Bool
+  @Field("Whether it is described as step-free; false if nothing is known.") var isStepFree: Bool
   @Field("Words about access, such as lift, escalator or stairs_only; the list is open.") var accessibility: [String]
   @Field("The platforms it leads to.") var platforms: [PlatformFields]
   @Field("The bus stops near it.") var busStops: [BusStopFields]
-  @Field("What is near it.") var landmarks: [String]
+  @Field("The landmarks near it.") var landmarks: [String]
 
   init() {}
 
@@ -84,7 +84,7 @@ struct BusStopFields: FieldSet {
 struct ExitMatchFields: FieldSet {
   @Field("Name of the station without MRT STATION or LRT STATION.") var station: String
   @Field("Codes of the station.") var codes: [String]
-  @Field("The way there in metres, as the crow flies.") var metres: Int
+  @Field("The distance in metres, as the crow flies.") var metres: Int
   @Field("The exit.") var exit: ExitFields
 
   init() {}

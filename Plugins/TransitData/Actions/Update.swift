@@ -2,7 +2,7 @@ import ActionKit
 
 enum Update: PreviewingAction, TimedAction {
   static let name = "update"
-  static let summary = "Installs the newest release if it is newer than what is installed, verified and in one step."
+  static let summary = "Installs the newest release if it is newer than the installed data, verified and in one step."
   static let effect = Effect.idempotentWrite(within: .forever)
   static let timeout = TimeSpan.seconds(900)
   static let examples = [
@@ -11,10 +11,10 @@ enum Update: PreviewingAction, TimedAction {
   ]
 
   struct Input: ValidatedFieldSet {
-    @Field("Whether the release that GitHub calls the latest is wanted, or the one with the greatest date.")
+    @Field("Whether to install the release that GitHub calls the latest, or the one with the greatest date.")
     var choose = ChoiceOfRelease.latest
-    @Field("Tag of the release to install, even if it is older than what is installed.", .notEmpty) var tag: String?
-    @Field("Whether the API is asked even if an answer of less than the minimum interval is there.") var force = false
+    @Field("Tag of the release to install, even if it is older than the installed data.", .notEmpty) var tag: String?
+    @Field("Whether to ask the API even if its last answer is younger than the minimum interval.") var force = false
 
     func conflicts() -> [Conflict] {
       tag != nil && choose == .greatest ? [Conflict("names one release, so leave out 'choose'", at: "tag")] : []

@@ -2,7 +2,7 @@ public import ActionKit
 
 /// One difference between two versions of the data set.
 public struct RailChange: FieldSet, Hashable {
-  @Field("What kind of difference it is.") public var kind: Kind
+  @Field("The kind of difference.") public var kind: Kind
   @Field("Name of the station.") public var station: String
   @Field("Label of the exit, if it is about one.") public var exit: String?
   @Field("The difference in words, without a full stop.") public var text: String

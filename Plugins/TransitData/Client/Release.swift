@@ -8,13 +8,13 @@ public struct Release: Hashable, Sendable {
   public var id: Int?
   /// Its title, if it has one.
   public var name: String?
-  /// Where people read about it.
+  /// The address of its page for people.
   public var page: String
-  /// Whether it is not published.
+  /// Whether it is unpublished.
   public var isDraft = false
   /// Whether it is marked as a preview.
   public var isPrerelease = false
-  /// When the commit was made that it is of, which says little about the data.
+  /// When its commit was made, which says little about the data.
   public var createdAt: Timestamp?
   /// When it was published; nil for a draft.
   public var publishedAt: Timestamp?
@@ -29,7 +29,7 @@ public struct Release: Hashable, Sendable {
   public struct Asset: Hashable, Sendable {
     /// Its name.
     public var name: String
-    /// Where it is downloaded from.
+    /// The address to download it from.
     public var url: String
     /// Its size in bytes, if it is known.
     public var size: Int?

@@ -15,9 +15,9 @@ public struct TransitDataSettings: Sendable {
   public var webBase = "https://github.com"
   /// A token, which raises the quota of the API and is sent to no other host.
   public var token: String?
-  /// How long an answer of the API serves before it is asked again.
+  /// How long to use an answer of the API before asking again.
   public var minInterval = TimeSpan.seconds(3600)
-  /// The largest station file that is taken, in bytes.
+  /// The largest station file to accept, in bytes.
   public var maxFileBytes = 32 << 20
   /// Whether a station file without a checksum is taken.
   public var allowsUnverified = false

@@ -4,7 +4,7 @@ extension ActionDescriptor {
   /// The action's summary, effect, inputs and outputs, without the fields inside these.
   var overview: String {
     let effect =
-      takesEffect ? "what the step declares in `effect`." : "`\(effect.name)`. \(effect.sentence)"
+      takesEffect ? "as the step declares in `effect`." : "`\(effect.name)`. \(effect.sentence)"
     var parts = ["**\(id)**", summary, "Effect: \(effect)"]
     for (title, fields, isGiven) in [("Inputs", input.fields, true), ("Outputs", output.fields, false)]
     where !fields.isEmpty {

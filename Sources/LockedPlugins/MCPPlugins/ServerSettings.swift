@@ -7,16 +7,18 @@ import ModelContext
 
 /// The settings in `errand.yaml` of a connection to a server that is a program of this machine.
 struct ProgramSettings: ValidatedFieldSet {
-  @Field("The program, in the place of the lock's: a name that is looked for in `path`, or a path.", .notEmpty)
+  @Field("The program, in place of the lock's: a name to look up in `path`, or a path.", .notEmpty)
   var command: String?
-  @Field("The program's arguments, in the place of the lock's.") var arguments: [String]?
-  @Field("Where programs are looked for: absolute folders, separated by colons.", .notEmpty)
+  @Field("The program's arguments, in place of the lock's.") var arguments: [String]?
+  @Field("The folders to search for programs: absolute paths, separated by colons.", .notEmpty)
   var path = MCPKind.searchPath
   @Field("Variables of the program's environment, beside PATH and LANG.") var environment: [String: String] = [:]
-  @Field("Variables that hold secrets.") var secretEnvironment: [String: Secret<String>] = [:]
+  @Field("Environment variables that hold secrets.") var secretEnvironment: [String: Secret<String>] = [:]
   @Field("Names of variables that the program inherits from errand's own environment, such as HOME.")
   var inherit: [String] = []
-  @Field("The folder that the program works in, from that of errand.yaml on; absent means that one.", .notEmpty)
+  @Field(
+    "The folder that the program works in, relative to errand.yaml's folder; absent means errand.yaml's folder.",
+    .notEmpty)
   var folder: String?
   @Field("How long the program is kept while no step uses it.", .min(.zero)) var idle = TimeSpan.seconds(60)
   @Field("How long the program may take to start, and to say what it offers.", .min(.milliseconds(1)))
@@ -45,8 +47,8 @@ struct ProgramSettings: ValidatedFieldSet {
 
 /// The settings in `errand.yaml` of a connection to a server at an address.
 struct AddressSettings: ValidatedFieldSet {
-  @Field("The server's address, in the place of the lock's.", .notEmpty) var url: String?
-  @Field("A token, which is sent as `Authorization: Bearer`.", .notEmpty) var token: Secret<String>?
+  @Field("The server's address, in place of the lock's.", .notEmpty) var url: String?
+  @Field("A token, sent as `Authorization: Bearer`.", .notEmpty) var token: Secret<String>?
   @Field("Header fields of every request.") var headers: [String: String] = [:]
   @Field("Header fields that hold secrets, such as X-API-Key.") var secretHeaders: [String: Secret<String>] = [:]
   @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)

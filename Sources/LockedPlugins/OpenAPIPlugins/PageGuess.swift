@@ -74,10 +74,10 @@ enum PageGuess {
     call.pages = .init(order: order, items: place)
     let limits = [
       FieldSchema(
-        "maxPages", .int, "The most pages that are asked for.", fallback: .int(100),
+        "maxPages", .int, "The most pages to request.", fallback: .int(100),
         limits: [.atLeast(.int(1)), .atMost(.int(10_000))]),
       FieldSchema(
-        "maxItems", .int, "The most items that are given.", fallback: .int(10_000),
+        "maxItems", .int, "The most items to return.", fallback: .int(10_000),
         limits: [.atLeast(.int(1)), .atMost(.int(1_000_000))]),
     ]
     let input = read.input.filter { $0.name != replaced?.input }
@@ -87,8 +87,8 @@ enum PageGuess {
       input: ObjectSchema(fields: input + limits),
       output: ObjectSchema(fields: [
         FieldSchema("items", .list(element), "The items of all pages, in their order."),
-        FieldSchema("pages", .int, "How many pages were asked for."),
-        FieldSchema("isComplete", .bool, "Whether there was no more; false if a limit was reached before."),
+        FieldSchema("pages", .int, "The number of pages that were requested."),
+        FieldSchema("isComplete", .bool, "Whether the list was read to its end; false if a limit was reached first."),
       ]), call: call.written)
   }
 

@@ -166,8 +166,8 @@ struct ServiceNeeds {
         field.isOptional = false
         field.fallback = baseURL.map(Value.string)
         field.summary =
-          path.map { "Where the service is, with \($0) at its end if the service is as its document says." }
-          ?? "Where the service is."
+          path.map { "The service's address, with \($0) at its end if the service is as its document says." }
+          ?? "The service's address."
       case "token":
         fields.append(field)
         if let key {

@@ -25,14 +25,13 @@ extension ActionDescriptor {
   private var facts: [(String, String)] {
     if takesEffect {
       return [
-        ("Effect", "what the step declares in `effect`; it is planned, repeated and tried again accordingly."),
+        ("Effect", "as the step declares in `effect`, which decides how it is planned, repeated and tried again."),
         ("Time-out", "\(timeout.spelled) unless the step says otherwise."),
       ]
     }
     var facts = [("Effect", "`\(effect.name)`. \(effect.sentence)")]
     if effect.isWrite {
-      facts.append(
-        ("In a plan", canPreview ? "shown with what it would change." : "shown, without what it would change."))
+      facts.append(("In a plan", canPreview ? "shown with its changes." : "shown without its changes."))
     }
     if effect.isWrite || effect.name == "consume" { facts.append(("When the answer is lost", afterLostAnswer)) }
     let tries = retry ?? (acceptsKey ? .standard : nil)
@@ -51,17 +50,17 @@ extension ActionDescriptor {
   private var afterLostAnswer: String {
     let otherwise =
       canReconcile
-      ? "it is looked up whether it was done; if that cannot be told, the run stops as `uncertain`."
+      ? "errand checks whether it was done; if that stays unknown, the run stops as `uncertain`."
       : "the run stops as `uncertain`."
     switch effect {
-    case .pure, .read, .idempotentWrite(.forever): return "it is done again."
+    case .pure, .read, .idempotentWrite(.forever): return "it is repeated."
     case .consume(...0): return otherwise
-    case .consume(let repeats): return "it is done again \(atMost(repeats)); then \(otherwise)"
+    case .consume(let repeats): return "it is repeated \(atMost(repeats)); then \(otherwise)"
     case .idempotentWrite(.sameDay(let zone)):
-      return "it is done again on the same day (\(zone)); after it \(otherwise)"
-    case .idempotentWrite(.span(let span)): return "it is done again within \(span.spelled); after that \(otherwise)"
+      return "it is repeated on the same day (\(zone)); after that \(otherwise)"
+    case .idempotentWrite(.span(let span)): return "it is repeated within \(span.spelled); after that \(otherwise)"
     case .write:
-      return (acceptsKey ? "with a `key` it is done again, and the service does nothing twice; without, " : "")
+      return (acceptsKey ? "with a `key` it is repeated, and the service does nothing twice; without one, " : "")
         + otherwise
     }
   }
@@ -108,7 +107,7 @@ extension ObjectSchema {
   func table(isGiven: Bool) -> String {
     let rows = rows(path: "", isGiven: isGiven)
     guard !rows.isEmpty else { return "No fields.\n" }
-    let note = "\nWhat is volatile differs from one answer to the next; a plan does not keep to it.\n"
+    let note = "\nVolatile fields differ from one answer to the next; a plan doesn't compare them.\n"
     return "| Field | Type | | |\n| --- | --- | --- | --- |\n" + rows.joined() + (hasVolatile ? note : "")
   }
 

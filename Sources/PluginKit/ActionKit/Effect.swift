@@ -75,7 +75,7 @@ extension Effect {
       "Writes; running it again with the same input on the same day (\(zone)) changes nothing more."
     case .idempotentWrite(.span(let span)):
       "Writes; running it again with the same input within \(span.spelled) changes nothing more."
-    case .write: "Writes; running it again would do it a second time."
+    case .write: "Writes; running it again would write a second time."
     }
   }
 }

@@ -56,7 +56,7 @@ extension FieldSchema {
   var sentenceOnSecrets: String? {
     switch secrecy {
     case .none: nil
-    case .possible: "What is made with a secret is taken, and masked."
+    case .possible: "A value made with a secret is accepted, and masked."
     case .unless(let other): "A secret unless `\(other)` is given."
     }
   }

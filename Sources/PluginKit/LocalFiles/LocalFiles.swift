@@ -18,12 +18,15 @@ public import ActionKit
 
 /// The settings of a connection to files in `errand.yaml`.
 public struct LocalFilesConfiguration: FieldSet {
-  @Field("The folder that paths start from and stay in, from that of errand.yaml on; absent means that one.", .notEmpty)
+  @Field(
+    "The folder that paths start from and stay in, relative to errand.yaml's folder; absent means errand.yaml's folder.",
+    .notEmpty)
   var folder: String?
-  @Field("Full paths of other folders whose files may be used, by their full paths.", .each(.pattern(.fullPath)))
+  @Field("Full paths of other folders; steps may use their files, by full path.", .each(.pattern(.fullPath)))
   var others: [String] = []
-  @Field("Whether files and folders may be used whose names begin with a dot.") var hidden = false
-  @Field("Whether recipes may be read and written; errand's other files never are.") var allowRecipes = false
+  @Field("Whether steps may use files and folders whose names begin with a dot.") var hidden = false
+  @Field("Whether steps may read and write recipes; they can never read or write errand's other files.")
+  var allowRecipes = false
   @Field("The largest file that is read, in bytes.", .range(1...1 << 30)) var maxBytes = 64 << 20
 
   public init() {}

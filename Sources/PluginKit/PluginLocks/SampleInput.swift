@@ -7,7 +7,7 @@ import Basics
 extension ObjectSchema {
   /// An input with the required fields.
   var sample: Example {
-    Example("What must be given", members.map { "\($0.name): \($0.sample)" }.joined(separator: "\n"))
+    Example("The required fields", members.map { "\($0.name): \($0.sample)" }.joined(separator: "\n"))
   }
 
   /// The required fields, in YAML's flow style.

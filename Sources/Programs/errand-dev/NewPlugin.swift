@@ -85,7 +85,7 @@ struct NewPlugin {
 
       /// What a connection needs.
       public struct Configuration: FieldSet {
-        @Field("Where the service is.", .pattern(.baseURL)) var baseURL: String
+        @Field("The service's address.", .pattern(.baseURL)) var baseURL: String
         @Field("The access token, if the service wants one.", .notEmpty) var token: Secret<String>?
 
         public init() {}

@@ -88,7 +88,7 @@ import Testing
         """
         **maximum**: `double`
 
-        The most that can be reached; absent for a task that is not marked in numbers.
+        The highest possible result; absent for a task that isn't marked in numbers.
 
         May be absent.
         """
@@ -101,8 +101,8 @@ import Testing
 
         - `key`: `int`. Key of the class in its markbook.
         - `name`: `string`. Name of the class, unique in the markbook.
-        - `teacherName1`: `string`. The teacher's family name, by the service's account; some schools enter the given name here.
-        - `teacherName2`: `string`. The teacher's given name, by the service's account.
+        - `teacherName1`: `string`. The teacher's family name, according to the service; some schools enter the given name here.
+        - `teacherName2`: `string`. The teacher's given name, according to the service.
         """
       ),
       (
@@ -114,13 +114,13 @@ import Testing
 
         - `key`: `int`. Key of the class in its markbook.
         - `name`: `string`. Name of the class, unique in the markbook.
-        - `teacherName1`: `string`. The teacher's family name, by the service's account; some schools enter the given name here.
-        - `teacherName2`: `string`. The teacher's given name, by the service's account.
+        - `teacherName1`: `string`. The teacher's family name, according to the service; some schools enter the given name here.
+        - `teacherName2`: `string`. The teacher's given name, according to the service.
         """
       ),
       (
         "steps:\n  - id: ro¦unds\n    forEach: '${{ [1, 2] }}'\n    uses: file.read\n    with: { path: a }",
-        "**rounds**: a list of objects\n\n- `text`: `string`. What is in it, without a byte order mark.\n- `path`: `string`. Full path of the file."
+        "**rounds**: a list of objects\n\n- `text`: `string`. The file's content, without a byte order mark.\n- `path`: `string`. Full path of the file."
       ),
       (
         "steps: [{ let: { x¦: \"${{ [[{'b': 1}]] }}\" } }]",
@@ -260,7 +260,7 @@ import Testing
 
         Outputs:
 
-        - `text`: `string`. What is in it, without a byte order mark.
+        - `text`: `string`. The file's content, without a byte order mark.
         - `path`: `string`. Full path of the file.
 
         `errand actions file.read` tells more.

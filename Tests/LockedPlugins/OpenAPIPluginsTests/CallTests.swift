@@ -287,7 +287,7 @@ import Testing
     let error = await #expect(throws: ActionError.self) {
       try await plugin.connect(.map(ValueMap()), in: PluginContext(connection: "made", time: TestTime()))
     }
-    #expect(error?.message == "'connections.made' needs 'baseURL' (string): Where the service is")
+    #expect(error?.message == "'connections.made' needs 'baseURL' (string): The service's address")
     #expect(!plugin.worksUnconfigured)
   }
 

@@ -8,7 +8,7 @@ enum LibraryPlugin: Plugin {
   static let actions: [any Action<Library>.Type] = [FindBooks.self, LendBook.self, AddBook.self, RenewCard.self]
 
   struct Configuration: FieldSet {
-    @Field("Where the service is.", .pattern(.baseURL)) var baseURL = "https://library.example/api"
+    @Field("The service's address.", .pattern(.baseURL)) var baseURL = "https://library.example/api"
     @Field("The word that opens it.") var password: Secret<String>
     @Field("How many requests may be under way at once.", .min(1), .max(16)) var concurrency = 4
   }
