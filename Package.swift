@@ -57,7 +57,7 @@ let shippedLinking = [
 /// What is built for speed: what reads texts and computes expressions, item by item.
 ///
 /// All else waits for people, disks and services, and is built for size.
-let builtForSpeed: Set = ["Basics", "Expressions"]
+let builtForSpeed: Set = ["Basics", "Expressions", "errand-dev"]
 
 /// Whose values are copied at each step or for each slot, so often that code of their own pays.
 let copiedOften: Set = ["ActionKit", "Basics", "PostgresClient", "RunState", "Runs", "Scheduler", "SharedState"]

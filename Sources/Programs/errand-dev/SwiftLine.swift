@@ -21,6 +21,15 @@ struct SwiftLine {
       var found = SwiftLine(beginsInText: end != nil)
       var rest = line[...]
       while !rest.isEmpty {
+        if end == nil, commentDepth == 0 {
+          // Most of a line is none of these, and is passed over at once.
+          let stop = rest.utf8.firstIndex { [0x22, 0x23, 0x2F].contains($0) } ?? rest.endIndex
+          if stop > rest.startIndex {
+            found.code += rest[..<stop]
+            rest = rest[stop...]
+            continue
+          }
+        }
         if let wanted = end {
           guard let found = rest.range(of: wanted) else { break }
           rest = rest[found.upperBound...]

@@ -2,7 +2,7 @@
 ///
 /// Damage is repaired from the previous generation, or rebuilt where a file holds nothing of its own, or put aside and
 /// reported; damage that only a backup can repair is left as it is, unless the records before it are to be kept
-/// (`StateSalvage`).
+/// (`StateSalvage.swift`).
 import Basics
 
 extension StateDoctor {

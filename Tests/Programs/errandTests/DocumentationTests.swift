@@ -256,11 +256,13 @@ import Testing
   func `every type that is named exists`(_ page: Page) throws {
     let named = Set(page.spans.filter { $0.wholeMatch(of: /[A-Z]+[a-z][A-Za-z0-9]*(\.[A-Z][A-Za-z0-9]+)*/) != nil })
     var known: Set<String> = []
-    for folder in ["Sources", "Plugins"] {
+    for folder in ["Benchmarks", "Plugins", "Sources"] {
       let root = Program.root.appending(path: folder)
       let files = FileManager.default.enumerator(atPath: root.path)?.compactMap { $0 as? String } ?? []
-      for file in files where file.hasSuffix(".swift") {
+      for file in files {
+        // Folders have the names of targets.
         known.formUnion(file.split(separator: "/").dropLast().map(String.init))
+        guard file.hasSuffix(".swift") else { continue }
         let text = try String(contentsOf: root.appending(path: file), encoding: .utf8)
         for match in text.matches(of: /\b(?:actor|class|enum|protocol|struct|typealias) ([A-Z][A-Za-z0-9]*)/) {
           known.insert(String(match.1))
