@@ -76,13 +76,18 @@ built: packages clients
 
 # What isn't over after so many minutes hangs: the tests that are running are listed then, with the stacks of their process.
 TEST_MINUTES ?= 40
-# What measures how late the agent is has the machine for itself.
+# Tests that compute for seconds at a time and wait for nothing. They share the two threads of the pool with servers and
+# clients in the same process, whose requests would wait for them beyond their time limits, so they run first.
+COMPUTING := ^(ActionKit|Basics|Calendars|Expression(s|TestKit)|LocalFiles|RecipeEditing|Recipes|Recordings|RunState|Scheduler|Simulator|YAMLReader|errand_dev)Tests\.
+# The test of how late the agent is has the machine for itself.
 ALONE := hostile callers are refused
+SUITE = swift test $(CHECKED) --skip-build --disable-xctest
 # All tests at once would wait for each other: an answer over HTTP is late when two thousand others come first.
 test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := 12
 test: built
-	@.ci/tests .build/tests.log $(TEST_MINUTES) swift test $(CHECKED) --disable-xctest --parallel --skip '$(ALONE)'
-	@.ci/tests .build/alone.log $(TEST_MINUTES) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel --filter '$(ALONE)'
+	@.ci/tests .build/computing.log $(TEST_MINUTES) $(SUITE) --parallel --filter '$(COMPUTING)'
+	@.ci/tests .build/tests.log $(TEST_MINUTES) $(SUITE) --parallel --skip '$(COMPUTING)' --skip '$(ALONE)'
+	@.ci/tests .build/alone.log $(TEST_MINUTES) $(SUITE) --no-parallel --filter '$(ALONE)'
 
 # Clients of the API from PyPI, for tests against what others wrote. Where PyPI isn't reached, those tests say so and are
 # left out; the browser and what drives it are Debian's, and always there. Debian's Prometheus is only unpacked (20 MB to

@@ -46,17 +46,17 @@ struct WordCount {
     Pattern("Has, Had", 0, 0, #"¶(?:Has|Had)\b"#),
     Pattern("Of", 0, 0, #"¶Of\b(?! course)"#),
     Pattern(
-      "what", 600, 25,
+      "what", 60, 10,
       #"¶What\b|\b(?:of|by|to|for|with|from|in|on|at|after|before|than|besides?|but|without|about|and|or) what\b"#),
-    Pattern("by which", 100, 10, #"\b(?:by|of|in|for|from|to|with|under|after|on|at) which\b"#, isAnyCase: true),
-    Pattern("those who", 80, 10, #"\bthose (?:who|that|of|in|with)\b|\bthat of\b"#, isAnyCase: true),
+    Pattern("by which", 60, 5, #"\b(?:by|of|in|for|from|to|with|under|after|on|at) which\b"#, isAnyCase: true),
+    Pattern("those who", 30, 5, #"\bthose (?:who|that|of|in|with)\b|\bthat of\b"#, isAnyCase: true),
     Pattern(
       "carry on, take up", 0, 0,
       #"\bcarr(?:y|ies|ied|ying)(?: \w+){0,2} on\b|\b(?:take|takes|took|taken|taking)(?: \w+){0,2} up\b"#,
       isAnyCase: true),
     Pattern("stand", 0, 0, #"\b(?:stands?|stood|standing)\b(?! for\b| in\b)(?!-in)"#, isAnyCase: true),
     Pattern(
-      "go on", 5, 0,
+      "go on", 0, 0,
       #"\b(?:deposed|outrun|astray|untold|stranded|go on|goes on|went on|gone on|going on)\b"#, isAnyCase: true),
   ]
 

@@ -135,7 +135,7 @@ private let planCommand = Command(
 
 private let testCommand = Command(
   "test",
-  "Tests plugins from outside, and recipes in sandboxes, on their own clock, so that days pass in milliseconds.",
+  "Tests recipes in sandboxes, on a clock of their own, so that days pass in milliseconds; also tests plugins from outside.",
   arguments: [
     .repeated(
       "file", "The test files; if left out, all files in the folder 'tests' of the recipes, and the folder's plugins.",

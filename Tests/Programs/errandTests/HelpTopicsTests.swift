@@ -62,7 +62,7 @@ import Testing
     let run = try await program.call("help", "run")
     #expect(run.out == (try await program.call("run", "--help").out))
     let test = try await program.call("help", "test")
-    #expect(test.out.hasPrefix("Tests recipes: "))
+    #expect(test.out.hasPrefix("Tests recipes in sandboxes, "))
     #expect(
       test.out.contains("\nKeys of a test file:\n  recipe ") && test.out.contains("  The path of the tested recipe"),
       "\(test.out)")
