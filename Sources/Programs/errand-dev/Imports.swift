@@ -38,8 +38,9 @@ struct SourceFile {
   /// The Swift files of a target, sorted.
   static func all(of target: Manifest.Target, in root: URL) throws(ToolError) -> [SourceFile] {
     let folder = root.appending(path: target.folder)
-    let names = (FileManager.default.enumerator(atPath: folder.path)?.compactMap { $0 as? String } ?? [])
-      .filter { $0.hasSuffix(".swift") && !$0.hasPrefix("Fixtures/") && !$0.hasPrefix("Snapshots/") }.sorted()
+    let names = folder.pathsBelow.filter {
+      $0.hasSuffix(".swift") && !$0.hasPrefix("Fixtures/") && !$0.hasPrefix("Snapshots/")
+    }
     var files: [SourceFile] = []
     for name in names {
       let text = try folder.appending(path: name).text()

@@ -10,10 +10,7 @@ struct LineCount {
   init(of root: URL) throws(ToolError) {
     var counts: [String: Int] = [:]
     for folder in ["Benchmarks", "Plugins", "Sources", "Tests"] {
-      let names = FileManager.default.enumerator(atPath: root.appending(path: folder).path)?.compactMap {
-        $0 as? String
-      }
-      for name in names ?? [] where name.hasSuffix(".swift") {
+      for name in root.appending(path: folder).pathsBelow where name.hasSuffix(".swift") {
         let floor = name.split(separator: "/").first.map { "/\($0)" } ?? ""
         counts[folder + (["Sources", "Tests"].contains(folder) ? floor : ""), default: 0] +=
           LineCount.lines(of: try root.appending(path: "\(folder)/\(name)").text())

@@ -21,6 +21,11 @@ enum Package {
 }
 
 extension URL {
+  /// The paths of the files below the folder, in order, from the folder on; without a folder none.
+  var pathsBelow: [String] {
+    (FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []).sorted()
+  }
+
   /// The file's text.
   func text() throws(ToolError) -> String {
     do { return try String(contentsOf: self, encoding: .utf8) } catch {

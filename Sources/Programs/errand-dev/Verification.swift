@@ -107,9 +107,8 @@ struct Verification {
 
   /// The rows of tables of `docs` that are too long.
   func longRows() throws(ToolError) -> [String] {
-    let names = FileManager.default.enumerator(atPath: root.appending(path: "docs").path)?.compactMap { $0 as? String }
     var faults: [String] = []
-    for name in (names ?? []).sorted() where name.hasSuffix(".md") {
+    for name in root.appending(path: "docs").pathsBelow where name.hasSuffix(".md") {
       let lines = try root.appending(path: "docs/\(name)").text().split(
         separator: "\n", omittingEmptySubsequences: false)
       for (number, line) in lines.enumerated() where line.hasPrefix("|") && line.count > Self.longestRow {

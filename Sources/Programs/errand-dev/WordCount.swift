@@ -26,10 +26,12 @@ struct WordCount {
 
     /// The numbers, from 0, of the lines that have the phrase.
     func lines(of text: String) -> [Int] {
+      let matches = expression.matches(in: text, range: NSRange(location: 0, length: text.utf16.count))
+      if matches.isEmpty { return [] }
       let units = Array(text.utf16)
       var (line, place) = (0, 0)
       var found: [Int] = []
-      for match in expression.matches(in: text, range: NSRange(location: 0, length: units.count)) {
+      for match in matches {
         // The last line that it touches: an expression may begin at the end of the line before.
         let end = match.range.location + max(match.range.length - 1, 0)
         while place < end {
@@ -71,10 +73,7 @@ struct WordCount {
   init(of root: URL) throws(ToolError) {
     var counts: [String: [Int]] = [:]
     for folder in ["Benchmarks", "Plugins", "Sources", "Tests", "docs"] {
-      let names = FileManager.default.enumerator(atPath: root.appending(path: folder).path)?.compactMap {
-        $0 as? String
-      }
-      for name in (names ?? []).sorted() {
+      for name in root.appending(path: folder).pathsBelow {
         let path = "\(folder)/\(name)"
         let isPage = folder == "docs" && name.hasSuffix(".md") && name != "CHANGELOG.md"
         guard isPage || folder != "docs" && name.hasSuffix(".swift") else { continue }
@@ -82,8 +81,9 @@ struct WordCount {
         let prose = isPage ? WordCount.prose(ofPage: text) : WordCount.comments(of: text)
         let depth = folder == "Sources" ? 3 : 2
         let place = path.split(separator: "/").dropLast().prefix(depth).joined(separator: "/")
+        let whole = prose.joined(separator: "\n")
         for (number, pattern) in WordCount.patterns.enumerated() {
-          let lines = pattern.lines(of: prose.joined(separator: "\n"))
+          let lines = pattern.lines(of: whole)
           if lines.isEmpty { continue }
           counts[place, default: [Int](repeating: 0, count: WordCount.patterns.count)][number] += lines.count
           if isPage { pages[number] += lines.count } else { comments[number] += lines.count }
