@@ -23,7 +23,7 @@ import Testing
   /// Whether a program holds each of the three runs that it creates: one that it can run, one that needs a secret it
   /// doesn't offer, and one of another queue.
   private static func held(on database: any SharedDatabase, takingUp: Bool) async throws -> [Bool] {
-    let store = SharedStateStore(database, terms: .patient("lab", offers: ["plugin:desk"]))
+    let store = SharedStateStore(database, terms: WorkerTerms(name: "lab", offers: ["plugin:desk"]).patient)
     try await store.join(takingUp: takingUp)
     let ids = (1...3).map { id($0 + (takingUp ? 10 : 20)) }
     try await store.append([
@@ -38,7 +38,7 @@ import Testing
 
   /// The runs that another program claims; it offers everything that they need.
   private static func takenUp(on database: any SharedDatabase, count: Int) async throws -> [String] {
-    let terms = WorkerTerms.patient("hall", offers: ["plugin:desk", "secret:KEY"], queues: ["default", "nightly"])
+    let terms = WorkerTerms(name: "hall", offers: ["plugin:desk", "secret:KEY"], queues: ["default", "nightly"]).patient
     let store = SharedStateStore(database, terms: terms)
     try await store.join(takingUp: true)
     var taken: [String] = []
@@ -133,7 +133,7 @@ import Testing
     async throws
   {
     let database = SimulatedDatabase()
-    let store = SharedStateStore(SimulatedConnection(database), terms: .patient("lab", capacity: 1))
+    let store = SharedStateStore(SimulatedConnection(database), terms: WorkerTerms(name: "lab", capacity: 1).patient)
     try await store.join(takingUp: true)
     let ids = (1...3).map(Self.id)
     for id in ids { try await store.append([Self.created(id, needs: [])]) }
@@ -159,7 +159,7 @@ import Testing
     -> [String]
   {
     let client = SharedStateStore(other)
-    var terms = WorkerTerms.patient("lab", offers: ["plugin:desk"])
+    var terms = WorkerTerms(name: "lab", offers: ["plugin:desk"]).patient
     let worker = SharedStateStore(database, terms: terms)
     try await worker.join(takingUp: true)
     try await client.append([created(id(1), needs: ["secret:KEY"])])

@@ -14,7 +14,7 @@ import Testing
   private static func play(_ database: () async throws -> any SharedDatabase) async throws {
     func store(_ name: String, _ offers: Set<String>) async throws -> SharedStateStore {
       let store = SharedStateStore(
-        try await database(), terms: .patient(name, offers: offers, home: "\(name):/srv"))
+        try await database(), terms: WorkerTerms(name: name, offers: offers, home: "\(name):/srv").patient)
       try await store.join(takingUp: false)
       return store
     }
@@ -92,7 +92,7 @@ import Testing
     let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])
     func store(_ name: String) async throws -> SharedStateStore {
-      let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: .patient(name))
+      let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: name).patient)
       try await store.join(takingUp: false)
       return store
     }

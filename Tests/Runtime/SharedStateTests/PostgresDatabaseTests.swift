@@ -12,7 +12,7 @@ import Testing
     let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])
     let store = SharedStateStore(
-      try await PostgresDatabase.open([settings]), terms: .patient("test"))
+      try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test").patient)
     try await store.join(takingUp: true)
     store.observeWaiting { Issue.record("\($0.message)") }
     return store

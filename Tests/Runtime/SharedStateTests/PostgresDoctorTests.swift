@@ -153,7 +153,7 @@ import Testing
       findings.first?.hasPrefix("fault: the log of the run \(ids[1]) isn't what was written: ") == true, "\(findings)")
     // A program with the plugin that they need claims the runs.
     let worker = SharedStateStore(
-      try await PostgresDatabase.open([settings]), terms: .patient("test", offers: ["plugin:desk"]))
+      try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test", offers: ["plugin:desk"]).patient)
     try await worker.join(takingUp: false)
     #expect(await PostgresDoctorTests.findings(settings) == findings)
     try await worker.join(takingUp: true)

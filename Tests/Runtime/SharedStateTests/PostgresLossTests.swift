@@ -20,7 +20,7 @@ import Testing
     try await PostgresDatabase.migrate([settings])
     // A busy machine may take long to start a server that was killed.
     let store = SharedStateStore(
-      try await PostgresDatabase.open([settings]), terms: .patient("test"), patience: .seconds(900))
+      try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test").patient, patience: .seconds(900))
     try await store.join(takingUp: true)
     let now = SystemTime().now()
     let runs = (0..<4).map { "0199a3f2-4c00-7abc-8def-00000000000\($0)" }
@@ -87,7 +87,7 @@ import Testing
     let standby = try await server.standby(isSynchronous: true)
     let settings = server.settings()
     try await PostgresDatabase.migrate([settings])
-    let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: .patient("test"))
+    let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test").patient)
     try await store.join(takingUp: false)
     let now = SystemTime().now()
     let run = "0199a3f2-4c00-7abc-8def-000000000000"
@@ -135,7 +135,7 @@ import Testing
     let hosts = [primary.settings(), standby.settings()]
     try await PostgresDatabase.migrate(hosts)
     let database = try await PostgresDatabase.open(hosts)
-    let store = SharedStateStore(database, terms: .patient("test"))
+    let store = SharedStateStore(database, terms: WorkerTerms(name: "test").patient)
     try await store.join(takingUp: true)
     let old = try await PostgresConnection.open(primary.settings())
     // The standby has the lease, too.
@@ -182,7 +182,7 @@ import Testing
     let standby = try await primary.standby(isSynchronous: false)
     let hosts = [primary.settings(), standby.settings()]
     try await PostgresDatabase.migrate(hosts)
-    let store = SharedStateStore(try await PostgresDatabase.open(hosts), terms: .patient("test"))
+    let store = SharedStateStore(try await PostgresDatabase.open(hosts), terms: WorkerTerms(name: "test").patient)
     try await store.join(takingUp: false)
     let now = SystemTime().now()
     let run = "0199a3f2-4c00-7abc-8def-000000000001"

@@ -89,7 +89,7 @@ import Testing
     #expect(unmade == "there is no state in the database yet; make one with: errand state init")
     try await PostgresDatabase.migrate([owner], granting: worker.user)
 
-    let store = SharedStateStore(try await PostgresDatabase.open([worker]), terms: .patient("test"))
+    let store = SharedStateStore(try await PostgresDatabase.open([worker]), terms: WorkerTerms(name: "test").patient)
     try await store.join(takingUp: true)
     let parts = "select coalesce(max(relname), '') from pg_class where relname ~ '^entry_[0-9]+$'"
     let connection = try await PostgresConnection.open(settings)

@@ -16,7 +16,7 @@ import Testing
   @Test func `What is old or too much goes, and what is open stays`() async throws {
     let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])
-    let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: .patient("test"))
+    let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test").patient)
     try await store.join(takingUp: false)
     let now = SystemTime().now()
     for number in 1...6 {
@@ -83,7 +83,7 @@ import Testing
   @Test func `A large value stays while anything refers to it, and goes an hour later`() async throws {
     let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])
-    let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: .patient("test"))
+    let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test").patient)
     try await store.join(takingUp: false)
     let now = SystemTime().now()
     func put(_ name: String) async throws -> BlobReference {
@@ -162,7 +162,7 @@ import Testing
   @Test func `The data of finished runs goes when it is old, and nothing else of them`() async throws {
     let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])
-    let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: .patient("test"))
+    let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test").patient)
     try await store.join(takingUp: false)
     let now = SystemTime().now()
     let blob = try await store.putBlob([UInt8](repeating: 1, count: 100_000))

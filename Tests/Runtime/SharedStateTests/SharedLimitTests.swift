@@ -88,7 +88,7 @@ import Testing
     let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])
     func store(_ name: String) async throws -> SharedStateStore {
-      let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: .patient(name))
+      let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: name).patient)
       try await store.join(takingUp: false)
       return store
     }

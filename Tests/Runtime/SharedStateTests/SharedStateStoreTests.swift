@@ -9,7 +9,7 @@ import Testing
 @Suite struct SharedStateStoreTests {
   @Test func `It does what every store of the state does`() async throws {
     let store = SharedStateStore(
-      SimulatedConnection(SimulatedDatabase()), terms: .patient("test"))
+      SimulatedConnection(SimulatedDatabase()), terms: WorkerTerms(name: "test").patient)
     try await store.join(takingUp: true)
     #expect(try await StoreConformance.faults(of: store) == [])
   }

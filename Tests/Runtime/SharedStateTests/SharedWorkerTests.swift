@@ -300,7 +300,7 @@ import Testing
     }
     try await connection.run("update errand.run set epoch = $2 where id = $1", .uuid(runs[3]), .int64(.max))
     connection.close()
-    let worker = SharedStateStore(try await PostgresDatabase.open([settings]), terms: .patient("a"))
+    let worker = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "a").patient)
     try await worker.join(takingUp: true)
     #expect(await Self.first(of: worker, Self.claimed) == [runs[2]])
     let damaged = try #require(await client.openRun(runs[0]))
@@ -327,7 +327,7 @@ import Testing
     let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])
     @Sendable func store(_ name: String) async throws -> SharedStateStore {
-      SharedStateStore(try await PostgresDatabase.open([settings]), terms: .patient(name))
+      SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: name).patient)
     }
     let client = try await store("client")
     let runs = (0..<200).map(Self.id)

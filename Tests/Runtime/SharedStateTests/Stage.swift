@@ -50,10 +50,10 @@ enum Stage {
 }
 
 extension WorkerTerms {
-  /// Terms for tests on the system's clock that aren't about leases: no lease ends while the machine is busy.
-  static func patient(
-    _ name: String, offers: Set<String> = [], queues: Set<String> = ["default"], home: String = "", capacity: Int = 64
-  ) -> WorkerTerms {
-    WorkerTerms(name: name, offers: offers, queues: queues, home: home, capacity: capacity, lease: .seconds(900))
+  /// The terms for tests on the system's clock that aren't about leases: no lease ends while the machine is busy.
+  var patient: WorkerTerms {
+    var terms = self
+    terms.lease = .seconds(900)
+    return terms
   }
 }
