@@ -14,6 +14,8 @@ RELEASE = ERRAND_COMMIT=$$(git describe --always --exclude='*' --abbrev=12 --dir
 # gate has may warn of something else.
 STRICT = $(if $(findstring Swift version 6.3,$(shell swift --version 2>&1)),-Xswiftc -warnings-as-errors)
 CHECKED = $(STRICT) --explicit-target-dependency-import-check error
+# Runs tests of what is built.
+SUITE = swift test $(CHECKED) --skip-build --disable-xctest
 ERRAND := .build/release/errand
 # The same program, built in a third of the time for those who try it or work on it: larger, and slower where it computes.
 QUICK := .build/debug/errand
@@ -81,7 +83,6 @@ TEST_MINUTES ?= 40
 COMPUTING := ^(ActionKit|Basics|Calendars|Expression(s|TestKit)|LocalFiles|RecipeEditing|Recipes|Recordings|RunState|Scheduler|Simulator|YAMLReader|errand_dev)Tests\.
 # The test of how late the agent is has the machine for itself.
 ALONE := hostile callers are refused
-SUITE = swift test $(CHECKED) --skip-build --disable-xctest
 # All tests at once would wait for each other: an answer over HTTP is late when two thousand others come first.
 test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := 12
 test: built
@@ -150,33 +151,33 @@ soak: packages clients
 	swift build --build-tests $(CHECKED)
 	ERRAND_KILLS=$(ROUNDS) ERRAND_SOAK=$(SECONDS) swift test $(CHECKED) --disable-xctest --no-parallel \
 	  --filter 'killed at random'
-	ERRAND_PLUGIN_KILLS=$(PLUGIN_KILLS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
+	ERRAND_PLUGIN_KILLS=$(PLUGIN_KILLS) $(SUITE) --no-parallel \
 	  --filter PluginKillTests
-	ERRAND_CLIENT_MINUTES=240 ERRAND_POST_KILLS=$(POST_KILLS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
+	ERRAND_CLIENT_MINUTES=240 ERRAND_POST_KILLS=$(POST_KILLS) $(SUITE) --no-parallel \
 	  --filter 'killed at random between a request'
 	$(MAKE) --no-print-directory combination
-	ERRAND_DELIVERIES=$(DELIVERIES) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
+	ERRAND_DELIVERIES=$(DELIVERIES) $(SUITE) --no-parallel \
 	  --filter 'deliveries count once through kills'
-	ERRAND_CLIENT_MINUTES=240 ERRAND_EXAMPLES=$(EXAMPLES) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
+	ERRAND_CLIENT_MINUTES=240 ERRAND_EXAMPLES=$(EXAMPLES) $(SUITE) --no-parallel \
 	  --filter 'the agent answers as its document'
-	ERRAND_HISTORIES=$(HISTORIES) ERRAND_CROWDS=$(HISTORIES) ERRAND_HANDOVERS=$(HISTORIES) swift test $(CHECKED) --skip-build --disable-xctest \
+	ERRAND_HISTORIES=$(HISTORIES) ERRAND_CROWDS=$(HISTORIES) ERRAND_HANDOVERS=$(HISTORIES) $(SUITE) \
 	  --filter 'HistoryTests|FaultTests|CrowdTests|HandoverTests'
-	SOUND=$(RECIPES) ORDERS=$(ORDERS) swift test $(CHECKED) --skip-build --disable-xctest --filter 'recipes that check, run|branches, loops and calls writes'
-	ERRAND_SIMULATE=$(SECONDS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel --filter 'as long as one likes'
+	SOUND=$(RECIPES) ORDERS=$(ORDERS) $(SUITE) --filter 'recipes that check, run|branches, loops and calls writes'
+	ERRAND_SIMULATE=$(SECONDS) $(SUITE) --no-parallel --filter 'as long as one likes'
 	$(MAKE) --no-print-directory benchmarks
 	MINUTES=$(MINUTES) $(MEASURED)/Benchmarks hours
 
 # One life of everything together, killed at random, in a folder and on PostgreSQL, for SECONDS each; and then one exact
 # account. It needs what `make built` builds.
 combination:
-	ERRAND_CLIENT_MINUTES=240 ERRAND_COMBINATION=$(SECONDS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
+	ERRAND_CLIENT_MINUTES=240 ERRAND_COMBINATION=$(SECONDS) $(SUITE) --no-parallel \
 	  --filter 'all parts at once'
 
 # Four agents on one state in PostgreSQL, which are killed and frozen, and so is the server, for SECONDS:
 # SECONDS=600 make cluster-soak
 cluster-soak: packages clients
 	swift build --build-tests $(CHECKED)
-	ERRAND_CLUSTER=$(SECONDS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel --filter ClusterTests
+	ERRAND_CLUSTER=$(SECONDS) $(SUITE) --no-parallel --filter ClusterTests
 
 # Saves each page as people see it, light and dark, wide and on a phone, in docs/pictures.
 PICTURES := docs/pictures
