@@ -56,7 +56,8 @@ let shippedLinking = [
 
 /// What is built for speed: what reads texts and computes expressions, item by item.
 ///
-/// `errand-dev` reads all sources, in a test that others wait for. All else waits for people, disks and services, and is built for size.
+/// `errand-dev` reads all sources, in a test that others wait for. All else waits for people, disks and services, and
+/// is built for size.
 let builtForSpeed: Set = ["Basics", "Expressions", "errand-dev"]
 
 /// Whose values are copied at each step or for each slot, so often that code of their own pays.

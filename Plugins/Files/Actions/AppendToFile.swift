@@ -37,7 +37,7 @@ enum AppendToFile: PreviewingAction, ReconcilingAction {
     return try Baseline { $0.bytes = size ?? 0 }
   }
 
-  /// Compares the bytes after the file's old end with the added ones, whatever the file's length is now.
+  /// Compares the bytes after the file's old end with the added ones; the file may have grown since.
   static func reconcile(
     _ input: Input, with baseline: Baseline, startedAt: Timestamp, on files: LocalFiles, in context: ActionContext
   ) async throws -> Reconciliation<Output> {

@@ -75,7 +75,7 @@ extension AnswerFields {
           try ReadEncoding.utf8(ofUnlabelledBody: response.body, type, called: name)
         }
     } catch {
-      // A web page in place of data is reported as a page, whatever its encoding.
+      // A web page in place of data is reported as a page in any encoding.
       guard isJSON, response.isPage else { throw .unusable(error.message, status: response.status, isWrite: isWrite) }
       body = response.body
     }

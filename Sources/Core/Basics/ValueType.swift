@@ -44,7 +44,7 @@ public indirect enum ValueType: Hashable, Sendable {
   case opaque(String, [ValueType])
 }
 
-/// The type of a map with known names, some of which may be absent.
+/// The type of a map with known names, which may have optional fields.
 ///
 /// A final class, because types are copied far more often than made.
 public final class ObjectType: Sendable {

@@ -5,7 +5,7 @@ package import Recipes
 // Completion within expressions.
 //
 // The file is checked with `"${{ hole__ }}"` in place of the whole value at the cursor, so that the check provides the
-// scope there, whatever the value contains so far. Then the text before the cursor is completed in that scope.
+// scope there, independent of the value so far. Then the text before the cursor is completed in that scope.
 
 /// An expression that is being written.
 struct OpenExpression {

@@ -47,7 +47,7 @@ indirect enum Form: Sendable {
   case types([String])
   case text(pattern: String? = nil)
   case bool
-  /// An int in a range; the schema omits an upper bound of `Int32.max`, which nobody reaches.
+  /// An int in a range; the schema omits an upper bound of `Int32.max`, because no recipe reaches it.
   case int(ClosedRange<Int>)
   case number(ClosedRange<Int>)
   case duration(atLeast: TimeSpan = .zero)

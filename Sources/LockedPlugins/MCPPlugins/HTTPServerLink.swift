@@ -261,7 +261,7 @@ private final class AnswerListener: HTTPBodySink {
 
   /// Reads an answer that is a message, or an event of a stream; anything else is ignored.
   ///
-  /// - Parameter isWhole: Whether `bytes` are the whole answer: an error then belongs to the request, whatever its id.
+  /// - Parameter isWhole: Whether `bytes` are the whole answer: an error then belongs to the request with any id.
   func take(_ bytes: [UInt8], isWhole: Bool = false) {
     // Messages after the answer are ignored.
     guard answer == nil, let message = try? ModelContextMessage(reading: bytes, limits: JSON.Limits(bytes: limit))

@@ -220,7 +220,7 @@ struct CallRunner: Sendable {
     }
   }
 
-  /// The values of an input that are refused, whatever the rest of it is.
+  /// The values of an input that are refused regardless of its other values.
   func refusals(of input: StepInput) -> [Refusal] {
     guard let call else { return [] }
     return call.parameters.compactMap { parameter in

@@ -29,7 +29,7 @@ package struct LocatedFile: Sendable {
     package var bytes: Int
     package var modifiedAt: Timestamp
     package var mode: mode_t
-    /// Identifies the file on the machine, whatever its path.
+    /// Identifies the file on the machine independently of its path.
     package var identity: String
     /// The file system's status.
     let system: stat
