@@ -195,22 +195,27 @@ let package = Package(
           name: "AgentHTTP",
           dependencies: [
             "ActionKit", "Agent", "AssistantTools", "Basics", "CPageAssets", "Calendars", "HTTPServer", "ModelContext",
-            "Recipes", "RunState", "Runs",
+            "Operations", "Recipes", "RunState", "Runs",
           ]),
         .target(
           name: "AgentRuntime",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "Calendars", "HTTPClient", "LocalFiles", "PostgresClient", "Recipes",
-            "Recordings", "RunState", "Runs", "SecretSources", "SharedState", "Threads",
+            "ActionKit", "Agent", "Basics", "Calendars", "HTTPClient", "LocalFiles", "Operations", "PostgresClient",
+            "Recipes", "Recordings", "RunState", "Runs", "SecretSources", "SharedState", "Threads",
           ]),
         .target(
           name: "AssistantTools",
-          dependencies: ["ActionKit", "Agent", "Basics", "ModelContext", "Recipes", "RunState", "Runs"]),
+          dependencies: ["ActionKit", "Agent", "Basics", "ModelContext", "Operations", "Recipes", "RunState", "Runs"]),
+        .target(
+          name: "Operations",
+          dependencies: [
+            "ActionKit", "Agent", "Basics", "Calendars", "Recipes", "RunState", "Runs", "Scheduler", "Threads",
+          ]),
         .tests(
-          of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "ProcessTestKit", "Recipes",
+          of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Operations", "ProcessTestKit", "Recipes",
           "RunState", "RunTestKit", "Runs", "Scheduler", "SharedState"),
         .tests(
-          of: "AssistantTools", "ActionTestKit", "Agent", "Basics", "ModelContext", "Recipes", "RunState"),
+          of: "AssistantTools", "ActionTestKit", "Agent", "Basics", "ModelContext", "Operations", "Recipes", "RunState"),
         .tests(of: "AgentRuntime", "ActionKit", "Agent", "Basics", "Recipes", "RunState", "Runs", "SecretSources"),
         .tests(of: "Recordings", "ActionKit", "Basics", "HTTPClient", "Runs"),
         .tests(of: "RunState", "Basics", "RunTestKit", "Threads"),
@@ -238,14 +243,15 @@ let package = Package(
         .target(
           name: "RecipeTesting",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "HTTPClient", "HTTPTypes", "Recipes", "Recordings", "RunState", "Runs",
-            "YAMLReader",
+            "ActionKit", "Agent", "Basics", "HTTPClient", "HTTPTypes", "Operations", "Recipes", "Recordings",
+            "RunState",
+            "Runs", "YAMLReader",
           ]),
         .target(
           name: "Simulator",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "Calendars", "Recipes", "RunState", "RunTestKit", "Runs", "Scheduler",
-            "SharedState", "Threads",
+            "ActionKit", "Agent", "Basics", "Calendars", "Operations", "Recipes", "RunState", "RunTestKit", "Runs",
+            "Scheduler", "SharedState", "Threads",
           ]),
         .tests(of: "ActionTestKit", "ActionKit"),
         .tests(of: "ExpressionTestKit", "Basics"),
@@ -268,7 +274,7 @@ let package = Package(
           dependencies: [
             "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "AssistantTools", "Basics", "CProgram", "CUnicodeNames",
             "Calendars", "ChildProcesses", "CommandLineParser", "Expressions", "HTTPClient", "HTTPServer",
-            "LanguageServer", "LocalFiles", "MCPPlugins", "OpenAPIPlugins", "PluginList", "PluginLocks",
+            "LanguageServer", "LocalFiles", "MCPPlugins", "OpenAPIPlugins", "Operations", "PluginList", "PluginLocks",
             "RecipeEditing", "RecipeTesting", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
             "SharedState", "Threads", "YAMLReader",
           ], linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),
@@ -276,15 +282,15 @@ let package = Package(
           name: "errand-dev",
           dependencies: [
             "ActionKit", "Agent", "Basics", "Calendars", "CommandLineParser", "ExpressionTestKit", "Expressions",
-            "PluginList", "Recipes", "RunState",
+            "Operations", "PluginList", "Recipes", "RunState",
           ]),
         .tests(of: "CommandLineParser", "Basics"),
         .tests(of: "LanguageServer", "ActionKit", "Basics", "PluginList", "RecipeEditing", "Recipes"),
         .tests(
           of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "Calendars",
           "CommandLineParser", "HTTPClient", "HTTPServer", "MCPPlugins", "MailPlugin", "MarkbookPlugin", "ModelContext",
-          "OpenAPIPlugins", "PluginList", "PluginLocks", "PostgresClient", "PostgresTestKit", "ProcessTestKit",
-          "Recipes",
+          "OpenAPIPlugins", "Operations", "PluginList", "PluginLocks", "PostgresClient", "PostgresTestKit",
+          "ProcessTestKit", "Recipes",
           "RunState", "Runs", "SecretSources", "TimetablePlugin"),
         .tests(of: "errand-dev", "ActionTestKit", "Basics", "ProcessTestKit"),
       ]),

@@ -1,4 +1,5 @@
 import Agent
+import Operations
 import RunState
 
 /// The page of the requests to an agent, from the declarations of its verbs.

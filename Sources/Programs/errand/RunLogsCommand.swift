@@ -9,6 +9,7 @@
 // `!` marks lines of the standard error. With --follow, the steps of an open run come in the order of their output,
 // each under its name.
 import Agent
+import Operations
 import AgentRuntime
 import Basics
 import CommandLineParser

@@ -1,4 +1,5 @@
 import Agent
+import Operations
 import AgentRuntime
 import Basics
 import Calendars

@@ -1,4 +1,5 @@
 import Agent
+import Operations
 import AgentHTTP
 import AgentRuntime
 import Basics

@@ -28,7 +28,7 @@ package struct AgentCaller: Sendable, Equatable {
   /// The cause of a run that it asks for.
   ///
   /// - Parameter assistant: The name that the assistant gives itself, if the caller speaks through one.
-  func asking(_ cause: RunCause, through assistant: String? = nil) -> RunCause {
+  package func asking(_ cause: RunCause, through assistant: String? = nil) -> RunCause {
     var cause = cause
     let isOwn = !isToken && account.hasSameScalars(as: FolderLock.name(of: geteuid()))
     // A run that the agent's own account starts counts as started by hand.

@@ -119,18 +119,6 @@ package final class AgentClient: Sendable {
     throw AgentError(.broken, "the agent of '\(folder)' ended before it said who it is")
   }
 
-  /// Sends a request; the stream of answers ends after the last one.
-  ///
-  /// A connection has one request at a time: each line is read as an answer to the latest request.
-  package func ask(_ request: AgentRequest) throws(AgentError) -> AsyncThrowingStream<AgentReply, any Error> {
-    let (line, verb) = request.encoded()
-    try send(line)
-    return AsyncThrowingStream(unfolding: {
-      for try await value in self.replies { return try AgentReply(reading: value, to: verb) }
-      return nil
-    })
-  }
-
   /// Queues a request, a map.
   package func send(_ request: Value) throws(AgentError) {
     let line: [UInt8]

@@ -12,12 +12,12 @@
 /// the sender waits until most of the parts before it have been read, so an agent holds one page of a run, however
 /// large the run and however slow the client. Lines of other answers may come between.
 package import Basics
-import RunState
+package import RunState
 
 /// An answer that is being sent in parts.
-struct PartedAnswer {
+package struct PartedAnswer {
   /// The approximate size of a part in bytes.
-  static let page = 256 << 10
+  package static let page = 256 << 10
 
   private let request: RequestLine
   private let id: String
@@ -27,19 +27,21 @@ struct PartedAnswer {
   /// Whether a secret was masked in a text, whose hash is another one then.
   private var isMasked = false
   /// Whether the client is still connected.
-  private(set) var isHeard = true
+  package private(set) var isHeard = true
 
-  init(to request: RequestLine, id: String, hiding secrets: SecretRegistry?) {
+  package init(to request: RequestLine, id: String, hiding secrets: SecretRegistry?) {
     self.request = request
     self.id = id
     self.secrets = secrets
   }
 
-  mutating func send(members: ValueMap, at place: [String]) async { await send("members", .map(members), place) }
-  mutating func send(items: [Value], at place: [String]) async { await send("items", .list(items), place) }
+  package mutating func send(members: ValueMap, at place: [String]) async {
+    await send("members", .map(members), place)
+  }
+  package mutating func send(items: [Value], at place: [String]) async { await send("items", .list(items), place) }
 
   /// Sends a stretch of text, which may end inside a character.
-  mutating func send(text: some Sequence<UInt8>, at place: [String]) async {
+  package mutating func send(text: some Sequence<UInt8>, at place: [String]) async {
     let bytes = Array(text)
     let shown = secrets?.shown(bytes, isJSON: false) ?? bytes
     if shown.count != bytes.count || shown != bytes { isMasked = true }
@@ -47,12 +49,12 @@ struct PartedAnswer {
   }
 
   /// Sends the hash that the sent text must have; the sender has not verified it.
-  mutating func send(sha256: String, at place: [String]) async {
+  package mutating func send(sha256: String, at place: [String]) async {
     if !isMasked { await send("sha256", .string(sha256), place) }
   }
 
   /// Discards what was sent, if anything, and starts again.
-  mutating func beginAnew() async {
+  package mutating func beginAnew() async {
     if hasParts { isHeard = await request.replyInTurn(.object(["part": .string(id)])) && isHeard }
     hasParts = false
   }
@@ -65,7 +67,7 @@ struct PartedAnswer {
   }
 
   /// Sends the members that are in no part, which end the answer.
-  func end(_ answer: ValueMap) async {
+  package func end(_ answer: ValueMap) async {
     guard isHeard else { return }
     var answer = answer
     if hasParts { answer["parts"] = .string(id) }

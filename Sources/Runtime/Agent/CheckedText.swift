@@ -1,35 +1,12 @@
-// Lists the actions for recipes, and checks the text of a recipe that isn't served.
+// The environment in which texts of recipes from elsewhere are checked, and findings as other programs read them.
 package import ActionKit
 package import Basics
-import Recipes
+package import Recipes
 import RunState
-
-extension RunService {
-  /// The most bytes of a recipe that is checked for a caller.
-  static let mostChecked = 256 << 10
-
-  /// Checks the text of a recipe; nothing runs.
-  ///
-  /// It may use the files of recipes that are served, and no others.
-  func check(_ text: String, _ file: String) async throws(RequestRefusedError) -> Value {
-    guard text.utf8.count <= RunService.mostChecked else {
-      throw RequestRefusedError(.request, "a recipe of \(text.utf8.count) bytes isn't checked; it may have 256 KiB")
-    }
-    let environment = await (try steered()).environmentOfTexts()
-    let checked = Recipe.check(Source(name: file, text: text), in: environment)
-    return .list(Diagnostics(checked.diagnostics).list.map(\.entry))
-  }
-
-  /// The actions that recipes can use.
-  func actions() async throws(RequestRefusedError) -> Value {
-    let catalog = await (try steered()).environmentOfTexts().catalog
-    return .list(catalog.actionIDs.compactMap { catalog.action($0)?.entry })
-  }
-}
 
 extension ScheduleHost {
   /// The environment to check recipes from elsewhere in: they see only the files of served recipes.
-  func environmentOfTexts() -> RecipeEnvironment {
+  package func environmentOfTexts() -> RecipeEnvironment {
     var texts = ValueMap()
     for item in registry.items { for member in item.texts.members { texts[member.name ?? ""] = member.value } }
     var environment = registry.environment

@@ -80,7 +80,7 @@ package struct Explanation: Sendable, Equatable {
   }
 
   /// Reads what `value` made.
-  init(reading value: Value) throws(RecordError) {
+  package init(reading value: Value) throws(RecordError) {
     for item in value.list ?? [] {
       guard let topic = item["topic"]?.string.flatMap(Topic.init(rawValue:)), let text = item["text"]?.string else {
         throw RecordError("a sentence has a topic and a text")

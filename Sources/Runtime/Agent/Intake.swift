@@ -8,12 +8,12 @@ import RunState
 import Synchronization
 
 /// The events, by queue, that are being stored or wait for a decision.
-final class Intake: Sendable {
+package final class Intake: Sendable {
   /// The most events of a queue, together with the starts that wait for another run; more are refused.
-  static let most = 500
+  package static let most = 500
 
   /// The result of accepting an event from outside.
-  enum Outcome: Sendable {
+  package enum Outcome: Sendable {
     /// It is on disk.
     case new
     /// It came before, and is on disk.

@@ -104,3 +104,19 @@ package struct KnownSchedule: Sendable {
     return .except(instant)
   }
 }
+
+/// A slot that is to come.
+package struct UpcomingSlot: Record, Equatable {
+  package var schedule: String
+  package var slot: Timestamp
+
+  init(schedule: String, slot: Timestamp) {
+    self.schedule = schedule
+    self.slot = slot
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    schedule = try member("schedule", record?.schedule)
+    slot = try member("slot", record?.slot)
+  }
+}

@@ -1,5 +1,5 @@
-import Basics
-import Recipes
+package import Basics
+package import Recipes
 package import RunState
 
 /// Why an agent refused a request.
@@ -85,7 +85,7 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
   }
 
   /// The refusal for a caller, who may see only some recipes.
-  func shown(to caller: AgentCaller) -> RequestRefusedError {
+  package func shown(to caller: AgentCaller) -> RequestRefusedError {
     guard let choice, !caller.recipes.isEmpty else { return self }
     var shown = self
     shown.message = choice.message { recipe in caller.recipes.contains { $0.hasSameScalars(as: recipe) } }
@@ -114,12 +114,12 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
 
 extension RequestRefusedError {
   /// A run that can't be resumed.
-  init(_ error: RunRefusedError) { self.init(error.isAway ? .state : .configuration, error.message) }
+  package init(_ error: RunRefusedError) { self.init(error.isAway ? .state : .configuration, error.message) }
 
   /// Inputs that don't match what the recipe declares.
   ///
   /// - Parameter given: The inputs; a fault of an input that was given as a text is in the body's member `texts`.
-  init(
+  package init(
     _ faults: [(name: String, fault: Diagnostic)], in given: [(name: String, input: GivenInput)] = [],
     saying message: String? = nil
   ) {

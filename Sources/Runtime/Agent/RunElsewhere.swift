@@ -1,9 +1,9 @@
-import Basics
-import RunState
+package import Basics
+package import RunState
 import Runs
 
 /// Follows a run that another program holds, by reading its log.
-struct RunElsewhere {
+package struct RunElsewhere {
   private let id: String
   private let store: any StateStore
   private let time: any TimeSource
@@ -13,12 +13,12 @@ struct RunElsewhere {
   /// The pause between looks, and so the longest delay of an update.
   private static let pause = TimeSpan.seconds(1)
 
-  init(_ id: String, _ store: any StateStore, time: any TimeSource) {
+  package init(_ id: String, _ store: any StateStore, time: any TimeSource) {
     (self.id, self.store, self.time) = (id, store, time)
   }
 
   /// Reports the run's events from now on, until the run is over, needs a person, or is held here.
-  mutating func follow(_ tell: (RunUpdate) async -> Void) async {
+  package mutating func follow(_ tell: (RunUpdate) async -> Void) async {
     guard let run = await store.openRun(id) else { return }
     for step in run.steps { seen[step.path] = step.status }
     while !Task.isCancelled, store.run(id) == nil, let run = await store.openRun(id) {
@@ -60,5 +60,5 @@ struct RunElsewhere {
 
 extension RunRecord {
   /// Whether only a person can resume the run.
-  var isParked: Bool { status == .paused && pendingCancel == nil || status == .uncertain }
+  package var isParked: Bool { status == .paused && pendingCancel == nil || status == .uncertain }
 }

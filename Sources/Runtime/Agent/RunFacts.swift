@@ -22,6 +22,19 @@ package struct RunFacts: Sendable, Equatable {
   /// The values that its records refer to: `#texts`, and each step's output by its path.
   package var values: [String: Value] = [:]
 
+  package init(
+    run: RunRecord, now: Timestamp, schedule: ScheduleRecord? = nil, slot: SlotRecord? = nil, others: [RunReference],
+    events: [EventRecord], place: RunPlace? = nil
+  ) {
+    self.run = run
+    self.now = now
+    self.schedule = schedule
+    self.slot = slot
+    self.place = place
+    self.others = others
+    self.events = events
+  }
+
   /// The texts of the recipe and of the recipes it calls, by file.
   package var texts: Value { value(run.origin.texts, named: "#texts") ?? .null }
 
@@ -103,7 +116,7 @@ extension RunReference {
 extension RunFacts {
   /// The facts about a run that an agent needs to collect the related ones.
   package struct Question: Record {
-    var run: String
+    package var run: String
     var cause: RunCause
     /// The group whose limit it keeps to, while it is open.
     var group: String?
@@ -140,11 +153,18 @@ extension RunFacts {
 
   /// An agent's answer to a question.
   package struct Answer: Sendable {
-    var around: Surroundings
-    var others: [RunReference]
-    var events: [EventRecord]
+    package var around: Surroundings
+    package var others: [RunReference]
+    package var events: [EventRecord]
     /// The temporary process that is running the run.
     package var holder: Int?
+
+    package init(around: Surroundings, others: [RunReference], events: [EventRecord], holder: Int?) {
+      self.around = around
+      self.others = others
+      self.events = events
+      self.holder = holder
+    }
   }
 
   /// The single facts around a run.
@@ -154,7 +174,7 @@ extension RunFacts {
     var slot: SlotRecord?
     var place: RunPlace?
 
-    init(of question: Question, in store: any StateStore, now: Timestamp) async throws(StateError) {
+    package init(of question: Question, in store: any StateStore, now: Timestamp) async throws(StateError) {
       self.now = now
       place = try await store.sharing?.place(of: question.run)
       guard let id = question.cause.schedule else { return }
@@ -225,7 +245,7 @@ extension RunFacts.Question {
   }
 
   /// The run before it, and other runs of its group.
-  func others(in store: any StateStore) async throws(StateError) -> [RunReference] {
+  package func others(in store: any StateStore) async throws(StateError) -> [RunReference] {
     var others: [RunReference] = []
     if let id = cause.run {
       if let other = await store.openRun(id) {
@@ -239,7 +259,7 @@ extension RunFacts.Question {
   }
 
   /// The events that it consumed, and other events with a name that it waits for, in the order in which they came.
-  func events(in store: any StateStore) async -> [EventRecord] {
+  package func events(in store: any StateStore) async -> [EventRecord] {
     await store.events(EventQuery())
       .filter { $0.consumedBy == run || $0.id == cause.event || awaits.contains($0.name) }
   }

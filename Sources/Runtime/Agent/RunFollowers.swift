@@ -8,7 +8,7 @@
 // has left always arrives. The follower gets the number of dropped updates in their place.
 import Basics
 import RunState
-import Runs
+package import Runs
 import Synchronization
 
 /// The followers of all runs.
@@ -120,7 +120,7 @@ package struct RunUpdates: AsyncSequence {
   fileprivate let signals: AsyncStream<Void>
 
   /// No updates, for a run that isn't held here.
-  static var none: RunUpdates {
+  package static var none: RunUpdates {
     let (signals, signal) = AsyncStream.makeStream(of: Void.self)
     signal.finish()
     return RunUpdates(queue: RunUpdateQueue(), signals: signals)
@@ -192,7 +192,7 @@ final class RunUpdateQueue: Sendable {
 
 extension Progress {
   /// How many updates a follower has missed.
-  static func missed(_ count: Int) -> Progress {
+  package static func missed(_ count: Int) -> Progress {
     .reported(path: "", text: "\(count) reports of progress were missed, because they were read too slowly")
   }
 }

@@ -13,7 +13,7 @@ extension RunHost {
   private static let untilTaking = TimeSpan.milliseconds(200)
 
   /// Whether no more runs are begun here.
-  var isEnding: Bool { isStopping || failure != nil }
+  package var isEnding: Bool { isStopping || failure != nil }
 
   /// The runs with a lifecycle to remember.
   private var idsInOrder: [String] { lives.keys.sorted { $0.precedesByScalars($1) } }
@@ -124,7 +124,7 @@ extension RunHost {
   /// Claims an open run, so that it can be resumed here; false if another program resumes it, now or later.
   ///
   /// If another program is just releasing the run, this waits for that.
-  func take(_ id: String) async throws(RunRefusedError) -> Bool {
+  package func take(_ id: String) async throws(RunRefusedError) -> Bool {
     guard let sharing = store.sharing else { return true }
     var name = ""
     for _ in 0..<RunHost.mostTakings {

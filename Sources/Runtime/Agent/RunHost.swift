@@ -73,6 +73,9 @@ package actor RunHost {
   }
 
   /// Reports to an observer what becomes of all runs from now on; `observer` must not wait.
+  /// Notices about all runs from now on; ends when no more come.
+  package nonisolated func watch() -> AsyncStream<RunNotice> { keeper.watchers.watch() }
+
   package func observe(_ observer: @escaping @Sendable (RunNews) -> Void) { keeper.observe(observer) }
   /// The first failure of the state; after it nothing more is begun.
   package var failure: StateError? { keeper.failure }
@@ -87,7 +90,7 @@ package actor RunHost {
   package var isWalking: Bool { lives.values.contains { $0.walk != nil } }
 
   /// Whether this program works on a run; a command that only asks a question must not begin a run that it then leaves.
-  func isOwn(_ id: String) -> Bool {
+  package func isOwn(_ id: String) -> Bool {
     ownsAll ? store.sharing == nil || store.run(id) != nil : lives[id]?.isHosted == true
   }
   func isWalked(_ id: String) -> Bool { lives[id]?.walk != nil }

@@ -4,7 +4,7 @@
 // changed. Its finished parts, at any depth, are kept and never repeated (`TakenOver`). If the answer of a write didn't
 // fit its shape, the answer is checked again, unless a person gives the output of the write: then the write has
 // succeeded with it.
-import Basics
+package import Basics
 import Recipes
 package import RunState
 import Runs
@@ -17,6 +17,12 @@ package struct GivenOutput: Sendable {
   var value: Value
   /// Who says it, if known.
   var by: String?
+
+  package init(step: StepPath?, value: Value, by: String?) {
+    self.step = step
+    self.value = value
+    self.by = by
+  }
 }
 
 /// Tries ended runs again.

@@ -82,7 +82,7 @@ extension ScheduleHost {
   // MARK: Lists of recipes
 
   /// The served recipes, and recipes that have errors and so aren't served, in the order of their names.
-  func servedRecipes() -> [RecipeRecord] {
+  package func servedRecipes() -> [RecipeRecord] {
     let served = registry.items.map { item in
       var record = RecipeRecord(name: item.name, file: item.file)
       record.findings = findings(of: item.file)
@@ -109,7 +109,7 @@ extension ScheduleHost {
   }
 
   /// One recipe, with its text, inputs, actions and steps; if it has errors, only the text and the errors.
-  func servedRecipe(named name: String) async throws(RequestRefusedError) -> RecipeRecord {
+  package func servedRecipe(named name: String) async throws(RequestRefusedError) -> RecipeRecord {
     if let file = registry.broken.first(where: { ScheduleHost.stem(of: $0).hasSameScalars(as: name) }),
       registry.item(named: name) == nil
     {

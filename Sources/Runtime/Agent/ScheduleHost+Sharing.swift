@@ -17,7 +17,7 @@ extension ScheduleHost {
   private static let mostOffered = 20
 
   /// Whether another program may decide on the schedules now.
-  var isElsewhere: Bool { sharing != nil && !isLeading }
+  package var isElsewhere: Bool { sharing != nil && !isLeading }
 
   /// Fires slots while this program leads, and checks for changes of other programs; `stop` cancels the tasks.
   ///
@@ -66,7 +66,12 @@ extension ScheduleHost {
       do throws(StateError) {
         try await lookOnce(sharing)
         // Requests that come while the schedules are read again wait until that is done.
-        if isLeading, term != nil { for request in try await sharing.takeRequests() { await answer(request, sharing) } }
+        if isLeading, term != nil {
+          for request in try await sharing.takeRequests() {
+            // Who waits for an answer that can't be kept is told that there was none.
+            try? await sharing.answer(request.id, with: await perform(request, self))
+          }
+        }
       } catch { return }
       if isLeading {
         host.inbox.awaitSchedules(false)

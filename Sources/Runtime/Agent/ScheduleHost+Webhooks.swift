@@ -1,6 +1,6 @@
 import Basics
 import Recipes
-import RunState
+package import RunState
 import Scheduler
 
 // Receives deliveries to webhooks, and events, for the served recipes.
@@ -16,12 +16,12 @@ extension ScheduleHost {
   }
 
   /// Takes in a delivery to an address, durably.
-  nonisolated func receive(_ delivery: Delivery, at path: String) async -> WebhookInbox.Answer {
+  package nonisolated func receive(_ delivery: Delivery, at path: String) async -> WebhookInbox.Answer {
     await webhooks.receive(delivery, at: path) { event throws(StateError) in try await self.takeIn(event) }
   }
 
   /// Takes an event in, durably, if fewer than `Intake.most` of its kind wait.
-  nonisolated func takeIn(_ event: EventRecord) async throws(StateError) -> Intake.Outcome {
+  package nonisolated func takeIn(_ event: EventRecord) async throws(StateError) -> Intake.Outcome {
     // Taken before the first wait, so that concurrent requests count each other.
     var count = host.intake.take(event)
     defer { host.intake.leave(event.id) }

@@ -57,14 +57,16 @@ final class Unreported: Sendable {
 ///
 /// In a state that several programs share, only the leader fires slots (`ScheduleHost+Sharing`).
 package actor ScheduleHost {
-  let store: any StateStore
-  let host: RunHost
-  let time: any TimeSource
-  let program: String
+  package nonisolated let store: any StateStore
+  package nonisolated let host: RunHost
+  package nonisolated let time: any TimeSource
+  package nonisolated let program: String
   /// Whether every service is made up.
-  let isSandbox: Bool
+  package nonisolated let isSandbox: Bool
+  /// Does a request that came to another program, and gives the answer for it.
+  let perform: @Sendable (CarriedRequest, ScheduleHost) async -> Value
   let refusal: @Sendable (Recipe, _ inputs: Value) async -> String?
-  let newID: @Sendable (Timestamp) -> String
+  package nonisolated let newID: @Sendable (Timestamp) -> String
   var registry: RecipeRegistry
   var scheduler: Scheduler
   var plans: [String: [SchedulePlan]] = [:]
@@ -87,7 +89,7 @@ package actor ScheduleHost {
   private var ahead: Set<String> = []
   let watched: WatchedFolder?
   /// Receives deliveries to webhooks.
-  nonisolated let webhooks: WebhookInbox
+  package nonisolated let webhooks: WebhookInbox
   /// The files of each schedule that aren't unchanged for long enough, and why some can't be seen.
   var settling: [String: SettlingFiles] = [:]
   var unseen: [String: String] = [:]
@@ -108,11 +110,11 @@ package actor ScheduleHost {
   /// The tools that were made, by their files, each with the texts that it was made from.
   var knownTools: [String: (texts: ValueMap, tool: ToolRecord)] = [:]
   /// Whether slots are fired, which of a shared state only the leader does.
-  private(set) var isLeading = false
+  package private(set) var isLeading = false
   /// When the schedules were read again of late.
   private var makings: [TimeSpan] = []
   /// How the schedules are decided on that several programs share; nil where this one decides.
-  nonisolated let sharing: (any ScheduleSharing)?
+  package nonisolated let sharing: (any ScheduleSharing)?
   /// The version of the shared schedules that the scheduler knows; nil if they have to be read from the state.
   var term: ScheduleTerm?
   /// Follow changes of the leader and of other programs; `stop` cancels them.
@@ -125,10 +127,13 @@ package actor ScheduleHost {
   /// The recipes in force as the state has them, by their files.
   private var kept: [String: (texts: StoredValue, language: Int, recipe: Recipe)] = [:]
 
-  init(
+  package init(
     _ host: RunHost, _ store: any StateStore, time: any TimeSource, program: String, isSandbox: Bool = false,
-    serving served: LocalAgent.Served
+    serving served: ServedRecipes,
+    perform: @escaping @Sendable (CarriedRequest, ScheduleHost) async -> Value
   ) {
+    self.perform = perform
+    host.inbox.awaitSchedules(true)
     self.isSandbox = isSandbox
     self.store = store
     sharing = store.scheduling
@@ -736,7 +741,7 @@ extension ScheduleHost {
   }
 
   /// The schedule with its entry in the recipe in force.
-  func schedule(_ id: String) async throws(RequestRefusedError) -> KnownSchedule {
+  package func schedule(_ id: String) async throws(RequestRefusedError) -> KnownSchedule {
     try await known(id)
     guard let record = await store.schedule(id) else {
       throw RequestRefusedError(.notFound, "the schedule '\(id)' was just removed")
@@ -746,7 +751,7 @@ extension ScheduleHost {
   }
 
   /// The first fault of a recipe's file as it is now.
-  func fault(ofFile file: String) -> String? { registry.fault(of: file) }
+  package func fault(ofFile file: String) -> String? { registry.fault(of: file) }
 
   private func served(_ id: String) async throws(RequestRefusedError) {
     try await known(id)
@@ -970,5 +975,14 @@ extension Recipe {
   /// The group whose limit the recipe's runs keep to, as they record it.
   package var group: RunGroup? {
     concurrency.map { RunGroup(name: $0.name, limit: $0.limit, onLimit: $0.onLimit.rawValue) }
+  }
+}
+
+extension KeyedRun {
+  /// What to say of another request with the key.
+  package func isTaken(_ key: String) -> String {
+    let holder = settled.map { "to a start of '\($0.schedule)' at \(at)" } ?? "to the run \(run)"
+    return
+      "the key '\(key)' belongs \(holder), which another request \(settled == nil ? "started" : "asked for"); use another key"
   }
 }

@@ -168,7 +168,7 @@ extension ScheduleHost {
 
   /// The recipes that are tools: recipes that say so, and recipes whose names match a pattern; broken ones with their
   /// errors.
-  func tools(_ patterns: [String]) async throws(RequestRefusedError) -> [ToolRecord] {
+  package func tools(_ patterns: [String]) async throws(RequestRefusedError) -> [ToolRecord] {
     try await findRecipes()
     let settings = ToolSettings(recipes: patterns)
     var found: [ToolRecord] = []

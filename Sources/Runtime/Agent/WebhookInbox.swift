@@ -66,7 +66,7 @@ package final class WebhookInbox: Sendable {
   }
 
   /// The path of the webhook whose deliveries have ids like this one.
-  func path(ofID id: String) -> String? {
+  package func path(ofID id: String) -> String? {
     content.withLock { $0.entries.keys.first { id.utf8.starts(with: "\($0):".utf8) } }
   }
 

@@ -4,6 +4,7 @@
 /// (`Entrance`, `Routes`), who asks (the kernel for a Unix socket, else a token), may the caller (its scopes and recipes),
 /// and only then is it read and handed to the agent. Every answer that isn't good is a `Problem`.
 package import Agent
+package import Operations
 import ActionKit
 import AssistantTools
 package import Basics
@@ -15,7 +16,7 @@ import Runs
 import Synchronization
 
 package final class APIServer: Sendable {
-  private let service: RunService
+  private let service: AgentParts
   private let store: any StateStore
   private let authenticator: Authenticator
   private let tools: ToolService
@@ -45,7 +46,7 @@ package final class APIServer: Sendable {
   static let longestWait = 300
 
   package init(
-    _ service: RunService, store: any StateStore, settings: ServerSettings, program: String, time: any TimeSource,
+    _ service: AgentParts, store: any StateStore, settings: ServerSettings, program: String, time: any TimeSource,
     clock: @escaping @Sendable () -> WallClock
   ) {
     self.clock = clock

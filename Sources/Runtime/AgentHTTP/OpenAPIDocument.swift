@@ -1,6 +1,7 @@
 // The document of the API (OpenAPI 3.1), made from the declarations of the verbs.
 import ActionKit
 import Agent
+import Operations
 import Basics
 import HTTPServer
 import RunState

@@ -2,6 +2,7 @@
 //
 // It finds nothing of other recipes: not their runs, slots, schedules and plans, nor which of them exist.
 import Agent
+import Operations
 import Basics
 import RunState
 

@@ -1,6 +1,7 @@
 // The agent's answers to a request for a stream.
 import ActionKit
 import Agent
+import Operations
 import Basics
 import HTTPServer
 import RunState

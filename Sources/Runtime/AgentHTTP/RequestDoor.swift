@@ -9,12 +9,13 @@
 /// one program with itself, whose lines change with the program; other programs have the other paths, so that the
 /// document of the API doesn't list it.
 import Agent
+import Operations
 import Basics
 import HTTPServer
 import Synchronization
 
 struct RequestDoor: Sendable {
-  let service: RunService
+  let service: AgentParts
   let authenticator: Authenticator
   let program: String
 

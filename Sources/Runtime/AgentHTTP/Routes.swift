@@ -1,5 +1,6 @@
 // Finds the request for a method and a path, from the declarations of the verbs.
 import Agent
+import Operations
 import ActionKit
 import Basics
 import HTTPServer

@@ -3,6 +3,7 @@
 // A sender has no token: its signature is all that counts, and the agent verifies it. The answers say no more than whether
 // to try again, because anyone may ask.
 import Agent
+import Operations
 import Basics
 import HTTPServer
 import Recipes
@@ -30,7 +31,7 @@ package final class HookCounts: Sendable {
 
 /// Answers one request to the address of a webhook.
 struct WebhookHandler {
-  let service: RunService
+  let service: AgentParts
   let counts: HookCounts
   let isReady: Bool
 

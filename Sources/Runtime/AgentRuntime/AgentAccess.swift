@@ -1,4 +1,5 @@
 package import Agent
+import Operations
 package import Basics
 import Glibc
 import Recipes

@@ -1,4 +1,5 @@
 package import Agent
+package import Operations
 import Basics
 import RunState
 package import Runs

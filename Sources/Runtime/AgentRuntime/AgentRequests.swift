@@ -1,4 +1,5 @@
 package import Agent
+package import Operations
 package import Basics
 package import RunState
 

@@ -3,7 +3,8 @@
 /// Each request is a `POST` to `/api/v1/requests`, whose answer holds the lines that the socket would have
 /// (`RequestDoor`). A token goes only over TLS or to this machine, and redirects aren't followed, so that it reaches no
 /// other host.
-package import Agent
+import Agent
+package import Operations
 import Basics
 import Glibc
 import HTTPClient

@@ -1,4 +1,5 @@
 import Agent
+import Operations
 import Basics
 import Recipes
 import RunState

@@ -14,6 +14,7 @@
 /// The call returns when the run has ended, when it waits for longer than a moment, or after some minutes. A client
 /// that cancels ends only the call; the run continues.
 import Agent
+import Operations
 import Basics
 import ModelContext
 import Recipes

@@ -1,4 +1,5 @@
 package import Agent
+package import Operations
 package import Basics
 package import ModelContext
 
@@ -40,7 +41,7 @@ package struct ToolCaller: Sendable {
   }
 
   /// Sends a request whose answer has a single kind.
-  func ask<Answer>(
+  package func ask<Answer>(
     _ request: AgentRequest, _ read: (AgentReply) -> Answer?
   ) async throws(RequestRefusedError) -> Answer {
     let reply = try await ask(request)

@@ -7,6 +7,7 @@
 /// A recipe that does no more than read runs at once. Any other is planned first, and runs only when a person has confirmed
 /// that plan (`RecipeCall`).
 import Agent
+import Operations
 package import Basics
 package import ModelContext
 package import Recipes

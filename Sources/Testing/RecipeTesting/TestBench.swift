@@ -1,5 +1,6 @@
 import ActionKit
 import Agent
+import Operations
 import Basics
 import Glibc
 import HTTPClient

@@ -5,6 +5,7 @@
 // end everything is repaired, and then every run has to end. The conditions are checked against the database's contents
 // (the logs, the ledger and the items) and against the requests that the service received.
 import Agent
+import Operations
 import Basics
 import RunState
 package import RunTestKit

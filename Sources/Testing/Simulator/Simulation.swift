@@ -5,6 +5,7 @@
 // steps are resolved, schedules are removed; then every run has to end.
 import ActionKit
 import Agent
+import Operations
 import Basics
 import Calendars
 import Glibc

@@ -1,6 +1,7 @@
 import ActionKit
 import ActionTestKit
 import Agent
+import Operations
 import AgentRuntime
 import Basics
 import Calendars

@@ -6,6 +6,7 @@ import Runs
 import Testing
 
 @testable import Agent
+@testable import Operations
 
 /// Each verb is declared once, and its requests match the declaration.
 @Suite(.timeLimit(.minutes(20))) struct AgentVerbTests {

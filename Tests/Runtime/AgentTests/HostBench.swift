@@ -8,6 +8,7 @@ import Synchronization
 import Testing
 
 @testable import Agent
+@testable import Operations
 
 /// An agent in this process, on a state in memory, or one that it shares with others, and a clock that a test moves.
 final class HostBench: Sendable {
@@ -15,7 +16,7 @@ final class HostBench: Sendable {
   let store: MemoryStateStore
   let time: TestTime
   let host: RunHost
-  let service: RunService
+  let service: AgentParts
   let schedules: ScheduleHost
   let agent: LocalAgent
   private let news: AsyncStream<RunNews>
@@ -30,7 +31,7 @@ final class HostBench: Sendable {
   init(
     _ store: MemoryStateStore = MemoryStateStore(), sharing shared: (any StateStore)? = nil,
     time: TestTime = TestTime(), isServing: Bool = true,
-    folder: String = "/nowhere", watched: WatchedFolder? = nil, plan: RunService.Planner? = nil
+    folder: String = "/nowhere", watched: WatchedFolder? = nil, plan: ServedRecipes.Planner? = nil
   ) async {
     self.store = store
     self.time = time
@@ -68,7 +69,8 @@ final class HostBench: Sendable {
     schedules =
       agent.schedules
       ?? ScheduleHost(
-        agent.host, kept, time: time, program: "test", serving: LocalAgent.Served([], in: HostBench.environment))
+        agent.host, kept, time: time, program: "test", serving: LocalAgent.Served([], in: HostBench.environment),
+        perform: { await ScheduleHost.answer($0, by: $1) })
     let (news, continuation) = AsyncStream.makeStream(of: RunNews.self)
     self.news = news
     await host.observe { continuation.yield($0) }

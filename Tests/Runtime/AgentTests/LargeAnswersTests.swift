@@ -7,6 +7,7 @@ import Synchronization
 import Testing
 
 @testable import Agent
+@testable import Operations
 
 /// Answers about large runs come in lines of limited size, and no faster than they are read.
 @Suite(.timeLimit(.minutes(20))) struct LargeAnswersTests {

@@ -3,6 +3,7 @@ import RunState
 import Testing
 
 @testable import Agent
+@testable import Operations
 
 /// Lists that come in pages: each page ends where the next begins.
 @Suite(.timeLimit(.minutes(20))) struct PagedListTests {

@@ -4,6 +4,7 @@ import Runs
 import Testing
 
 @testable import Agent
+@testable import Operations
 
 /// The lines on the socket for values that can't be JSON.
 @Suite struct ProtocolTests {

@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import Agent
+@testable import Operations
 
 /// The updates for followers of a run, and the memory that holds them.
 @Suite(.timeLimit(.minutes(20))) struct RunFollowersTests {

@@ -4,6 +4,7 @@ import RunState
 import Testing
 
 @testable import Agent
+@testable import Operations
 
 /// Runs schedules; the clock starts at Friday 2026-11-20, 09:30 UTC, and the recipes are in a folder.
 @Suite(.timeLimit(.minutes(20))) struct ScheduleHostTests {

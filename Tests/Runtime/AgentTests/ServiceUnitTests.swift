@@ -1,4 +1,5 @@
 import Agent
+import Operations
 import Testing
 
 @Suite struct ServiceUnitTests {

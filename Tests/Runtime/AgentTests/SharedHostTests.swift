@@ -9,6 +9,7 @@ import Synchronization
 import Testing
 
 @testable import Agent
+import Operations
 
 /// How agents host the runs of a state that they share, with one clock for all of them and for the database.
 @Suite(.timeLimit(.minutes(20))) struct SharedHostTests {

@@ -7,6 +7,7 @@ import Synchronization
 import Testing
 
 @testable import Agent
+import Operations
 
 /// Agents that share a state, with one clock for all of them and for the database.
 ///

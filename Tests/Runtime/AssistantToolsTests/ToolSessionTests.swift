@@ -1,5 +1,6 @@
 import ActionTestKit
 import Agent
+import Operations
 import AssistantTools
 import Basics
 import ModelContext

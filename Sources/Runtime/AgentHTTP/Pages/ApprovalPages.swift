@@ -1,5 +1,6 @@
 // The questions to people: the list, and the page of one question with its run.
 import Agent
+import Operations
 import Basics
 import HTTPServer
 import RunState

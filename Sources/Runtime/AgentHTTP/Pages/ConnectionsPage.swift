@@ -1,6 +1,7 @@
 // The connections of errand.yaml, and the secrets that are needed: their names and whether they are there, never more.
 import ActionKit
 import Agent
+import Operations
 import Basics
 import HTTPServer
 import RunState

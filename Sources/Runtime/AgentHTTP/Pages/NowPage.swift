@@ -1,5 +1,6 @@
 // The first page: runs that need a person, open runs, and coming slots.
 import Agent
+import Operations
 import Basics
 import HTTPServer
 import RunState

@@ -1,5 +1,6 @@
 // The actions of the pages' forms. Each ends with a redirection, so that loading a page again repeats nothing.
 import Agent
+import Operations
 import Basics
 import HTTPServer
 import RunState

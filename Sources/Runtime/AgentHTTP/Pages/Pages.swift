@@ -4,6 +4,7 @@
 /// `APIServer.reply`. Every change is a form that is posted (`PageForms.swift`), whose `Origin` has to be this agent.
 /// Each page has a file of its own.
 import Agent
+import Operations
 import Basics
 import HTTPServer
 import RunState

@@ -1,5 +1,6 @@
 // A plan: what a run would change, by service and step, before it is started; as `errand plan` prints it.
 import Agent
+import Operations
 import Basics
 import HTTPServer
 import RunState

@@ -1,5 +1,6 @@
 // The recipes that are served, and one of them: how it is started, what it may do, and its text.
 import Agent
+import Operations
 import Basics
 import HTTPServer
 import RunState

@@ -1,5 +1,6 @@
 // One run: the reason for its state, a person's actions, its steps, its inputs and outputs, and its log.
 import Agent
+import Operations
 import Basics
 import HTTPServer
 import RunState

@@ -1,5 +1,6 @@
 // The list of runs, whose filters are in its address.
 import Agent
+import Operations
 import Basics
 import HTTPServer
 import RunState

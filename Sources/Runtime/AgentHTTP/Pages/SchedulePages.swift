@@ -1,5 +1,6 @@
 // The schedules, and one of them with its slots.
 import Agent
+import Operations
 import Basics
 import HTTPServer
 import RunState

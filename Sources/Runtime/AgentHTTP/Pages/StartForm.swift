@@ -1,6 +1,7 @@
 // The form to start a recipe with: a field for each input, by its type. A form that was refused is shown again with the
 // texts that were typed, and each fault beside its field.
 import Agent
+import Operations
 import Basics
 import HTTPServer
 import RunState

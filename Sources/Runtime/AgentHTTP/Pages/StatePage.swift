@@ -1,5 +1,6 @@
 // The state of the agent, and the faults of the recipes.
 import Agent
+import Operations
 import Basics
 import HTTPServer
 import RunState

@@ -1,5 +1,6 @@
 // How values are shown: lists of records as tables, records as names with values, everything else as JSON.
 import Agent
+import Operations
 import Basics
 import RunState
 

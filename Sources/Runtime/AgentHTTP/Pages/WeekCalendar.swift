@@ -3,6 +3,7 @@
 // A schedule with more than a few slots on a day has one entry there, with their number. A day with a clock change says
 // so, because a slot may be twice in it or not at all.
 import Agent
+import Operations
 import Basics
 import Calendars
 import HTTPServer

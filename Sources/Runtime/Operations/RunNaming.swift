@@ -5,10 +5,11 @@
 //     last                   the run that was created last
 //     last:weekly-report     the last one of that recipe
 //     weekly-report          the same, unless several runs of it are open and the request changes one
+import Agent
 import Basics
 import RunState
 
-extension RunService {
+extension AgentParts {
   /// The run that a text names, open or finished.
   ///
   /// - Parameter isOpen: Whether only an open run will do, so that a recipe's name means its one open run.
@@ -26,7 +27,7 @@ extension RunService {
 
   private func lookUp(_ name: String, isOpen: Bool) async throws(RequestRefusedError) -> RunReference {
     if let run = await store.openRun(name) ?? store.endedRun(name) { return RunReference(run) }
-    if name.isEmpty { throw RequestRefusedError(.notFound, "a run is missing; \(RunService.names)") }
+    if name.isEmpty { throw RequestRefusedError(.notFound, "a run is missing; \(AgentParts.names)") }
     if name == "last" {
       if let run = try await latest(of: nil) { return run }
       throw RequestRefusedError(.notFound, "there is no run yet")
@@ -39,7 +40,7 @@ extension RunService {
     if let run = try await only(OpenRunQuery(idPrefix: name), HistoryQuery(limit: 6, idPrefix: name), name, "begin") {
       return run
     }
-    if name.couldBeRunID, name.utf8.count >= RunService.leastTail,
+    if name.couldBeRunID, name.utf8.count >= AgentParts.leastTail,
       let run = try await only(OpenRunQuery(idSuffix: name), HistoryQuery(limit: 6, idSuffix: name), name, "end")
     {
       return run
@@ -92,7 +93,7 @@ extension RunService {
   /// The run that was created last.
   private func latest(of recipe: String?) async throws(RequestRefusedError) -> RunReference? {
     let open = await store.openRuns(OpenRunQuery(recipe: recipe)).map { RunReference($0) }
-    let query = HistoryQuery(limit: RunService.latestEnds, recipe: recipe)
+    let query = HistoryQuery(limit: AgentParts.latestEnds, recipe: recipe)
     let finished = try await kept { () async throws(StateError) in try await store.finishedRuns(query) }
     return (open + finished.map { RunReference($0) }).max {
       $0.createdAt == $1.createdAt ? $0.id.precedesByScalars($1.id) : $0.createdAt < $1.createdAt
@@ -100,12 +101,12 @@ extension RunService {
   }
 
   private func unknown(_ name: String, _ what: String) async throws(RequestRefusedError) -> RequestRefusedError {
-    let query = HistoryQuery(limit: RunService.latestEnds)
+    let query = HistoryQuery(limit: AgentParts.latestEnds)
     let finished = try await kept { () async throws(StateError) in try await store.finishedRuns(query) }
     let recipes = await store.openRuns(OpenRunQuery()).map(\.recipe) + finished.map(\.recipe)
     return RequestRefusedError(
       what, meaning: name, among: Array(Set(recipes)).map { ($0, $0) },
-      otherwise: "\(RunService.names); 'errand runs list' shows the latest")
+      otherwise: "\(AgentParts.names); 'errand runs list' shows the latest")
   }
 }
 

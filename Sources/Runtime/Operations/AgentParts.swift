@@ -1,41 +1,33 @@
-package import Basics
+package import Agent
+import Basics
 import Recipes
-package import RunState
-package import Runs
+import RunState
+import Runs
 import Synchronization
 
 /// Serves an agent's callers, in its own process or on the socket.
 ///
 /// `AgentVerb.all` documents each request. Everything that an answer reports about a run or a schedule is already on
 /// disk.
-package struct RunService: Sendable {
+package struct AgentParts: Sendable {
   let host: RunHost
   let store: any StateStore
   let time: any TimeSource
   package let agent: AgentStatus
   /// Nil where there are no schedules, as in a sandbox.
   let schedules: ScheduleHost?
-  let explain: Explainer?
+  let explain: ServedRecipes.Explainer?
   /// The clock of the people who read explanations of schedules; UTC if nil.
   let clock: (@Sendable (Timestamp) -> WallClock)?
   /// Nil where no plans are made.
-  let planner: Planner?
+  let planner: ServedRecipes.Planner?
   let plans = PlanCache()
   /// Nil where there are no connections.
-  let survey: Survey?
+  let survey: ServedRecipes.Survey?
   /// Nil where recipes aren't read.
-  var findInput: InputFinder?
+  var findInput: ServedRecipes.InputFinder?
   /// The browsers that are logged in.
   package let sessions = SessionTable()
-
-  /// Says why a run is in its state.
-  package typealias Explainer = @Sendable (_ facts: RunFacts, _ isServed: Bool, _ holder: Int?) async -> Explanation
-
-  /// Computes the input of a step again, with marks for secrets.
-  package typealias InputFinder = @Sendable (_ facts: RunFacts, _ step: StepPath) async -> StepReplay.Input
-
-  /// Looks at the connections and at the secrets that are needed.
-  package typealias Survey = @Sendable () async -> (connections: [ConnectionRecord], secrets: [SecretRecord])
 
   /// Answers a request; all answers have been sent when this returns.
   package func handle(_ request: AgentRequest, from caller: AgentCaller, to replies: any AgentReplies) async {
@@ -61,7 +53,7 @@ package struct RunService: Sendable {
       } catch {
         replies.give(.refused(error))
       }
-    case .watch: for await notice in host.keeper.watchers.watch() { await replies.giveInTurn(.notice(notice)) }
+    case .watch: for await notice in host.watch() { await replies.giveInTurn(.notice(notice)) }
     default: break
     }
   }
@@ -549,15 +541,6 @@ package struct RunService: Sendable {
   }
 }
 
-extension KeyedRun {
-  /// What to say of another request with the key.
-  func isTaken(_ key: String) -> String {
-    let holder = settled.map { "to a start of '\($0.schedule)' at \(at)" } ?? "to the run \(run)"
-    return
-      "the key '\(key)' belongs \(holder), which another request \(settled == nil ? "started" : "asked for"); use another key"
-  }
-}
-
 extension Value {
   /// The names of the members that the two maps don't share with the same value.
   func namesOfDifferences(to other: Value) -> [String] {
@@ -572,7 +555,7 @@ extension Value {
   }
 }
 
-extension RunService {
+extension AgentParts {
   /// Serves a request that is a line of JSON.
   package func handle(_ line: RequestLine) async {
     let replies = SocketReplies(to: line, hiding: store.secrets) { newID() }
@@ -593,38 +576,6 @@ extension RunService {
       request, from: line.caller,
       to: SocketReplies(to: line, sees: sees, hiding: store.secrets, isElsewhere: true) { newID() })
   }
-}
-
-/// The agent's description of itself.
-package struct AgentStatus: Sendable {
-  package var pid: Int
-  /// The program's version, as runs name it.
-  package var version: String
-  /// Whether it stays until it is told to end, and resumes all open runs.
-  package var isServing: Bool
-  package var since: Timestamp
-  /// The folder of the state; with a database, that of the lock and the sockets.
-  package var folder: String
-  /// The URL of the state's database, if it is in one.
-  package var database: String?
-
-  /// Whether every service is made up.
-  package var isSandbox: Bool
-
-  package init(
-    pid: Int, version: String, isServing: Bool, since: Timestamp, folder: String, database: String? = nil,
-    isSandbox: Bool = false
-  ) {
-    self.isSandbox = isSandbox
-    self.pid = pid
-    self.version = version
-    self.isServing = isServing
-    self.since = since
-    self.folder = folder
-    self.database = database
-  }
-
-  var program: String { "errand \(version)" }
 }
 
 extension RunUpdate {

@@ -1,3 +1,4 @@
+package import Agent
 package import Basics
 package import Recipes
 package import RunState
@@ -148,17 +149,6 @@ package struct SentEvent: Sendable {
     self.data = data
     self.run = run
   }
-}
-
-/// Plain JSON, in which no member stands for a type that JSON lacks.
-struct PlainJSON: Recordable {
-  var value: Value
-
-  init(value: Value) { self.value = value }
-
-  init(reading value: Value) throws(RecordError) { self.value = value }
-
-  func encoded() -> Value { value }
 }
 
 /// An object of plain JSON.

@@ -5,6 +5,7 @@
 ///
 /// The data of a run (inputs, outputs, messages, questions) is included only for callers with the scope `data`.
 package import ActionKit
+package import Agent
 package import Basics
 package import RunState
 

@@ -1,5 +1,6 @@
+package import Agent
 package import Basics
-package import Recipes
+import Recipes
 package import RunState
 
 /// An agent in this process: the host of runs, the schedules, and the service that answers requests.
@@ -10,38 +11,9 @@ package struct LocalAgent: Sendable {
   package let host: RunHost
   /// Nil where no recipes are served, as in a sandbox.
   package let schedules: ScheduleHost?
-  package let service: RunService
+  package let service: AgentParts
 
-  /// The recipes that an agent may serve.
-  package struct Served: Sendable {
-    package var folders: [String]
-    package var environment: RecipeEnvironment
-    /// Where the recipes are; the environment reads their content.
-    package var files = RecipeFiles.disk
-    /// Where the files are that entries watch; nil if none are looked for.
-    package var watched: WatchedFolder?
-    /// Makes the id of a run created at an instant.
-    package var newID = ScheduleHost.newID
-    /// Says why a run is in its state; without it, as far as that can be told without the run's recipe.
-    package var explain: RunService.Explainer?
-    package var findInput: RunService.InputFinder?
-    /// The clock of the people who read explanations of schedules; UTC if nil.
-    package var clock: (@Sendable (Timestamp) -> WallClock)?
-    /// Makes the plan of a run; nil where no plans are made.
-    package var plan: RunService.Planner?
-    /// Looks at the connections and at the secrets that are needed.
-    package var survey: RunService.Survey?
-    /// Why a recipe cannot be started with some inputs, as when a secret is missing.
-    package var refusal: @Sendable (Recipe, _ inputs: Value) async -> String? = { _, _ in nil }
-
-    /// Finds a secret that deliveries to webhooks are verified with; asks its source again if it is to be fresh.
-    package var secret: @Sendable (_ name: String, _ isFresh: Bool) async -> String? = { _, _ in nil }
-
-    package init(_ folders: [String], in environment: RecipeEnvironment) {
-      self.folders = folders
-      self.environment = environment
-    }
-  }
+  package typealias Served = ServedRecipes
 
   /// - Parameters:
   ///   - activity: Counts the agent's work in progress, for a clock that a test moves.
@@ -61,10 +33,11 @@ package struct LocalAgent: Sendable {
       chance: chance ?? { Double.random(in: 0..<1) }, prepare: prepare)
     self.host = host
     schedules = served.map {
-      host.inbox.awaitSchedules(true)
-      return ScheduleHost(host, store, time: time, program: status.version, isSandbox: status.isSandbox, serving: $0)
+      ScheduleHost(
+        host, store, time: time, program: status.version, isSandbox: status.isSandbox, serving: $0,
+        perform: { await ScheduleHost.answer($0, by: $1) })
     }
-    service = RunService(
+    service = AgentParts(
       host: host, store: store, time: time, agent: status, schedules: schedules,
       explain: served?.explain, clock: served?.clock, planner: served?.plan, survey: served?.survey,
       findInput: served?.findInput)

@@ -1,15 +1,16 @@
+import Agent
 import Basics
 import RunState
 import Runs
 
 // Requests that change a run.
-extension RunService {
+extension AgentParts {
   func cancel(
     _ name: String, _ reason: String?, _ keyText: String?, _ caller: AgentCaller
   ) async throws(RequestRefusedError) -> AgentReply {
     let id = try await find(name, isOpen: true).id
     let key = try decisionKey(keyText, of: caller, about: id, [.string("cancel"), .string(reason ?? "")])
-    if let key, try RunService.isRepeated(key, try await stored(id).record().pendingCancel?.key) {
+    if let key, try AgentParts.isRepeated(key, try await stored(id).record().pendingCancel?.key) {
       return .cancelled(run: id)
     }
     do throws(StateError) {
@@ -205,7 +206,7 @@ extension RunService {
     _ key: RunKey?, in run: String, _ known: (StepRecord) -> RunKey?
   ) async throws(RequestRefusedError) -> StepPath? {
     guard let key else { return nil }
-    for step in try await stored(run).record().stepsInOrder where try RunService.isRepeated(key, known(step)) {
+    for step in try await stored(run).record().stepsInOrder where try AgentParts.isRepeated(key, known(step)) {
       return step.path
     }
     return nil

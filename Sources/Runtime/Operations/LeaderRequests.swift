@@ -3,6 +3,7 @@
 // They may come to any program, and the leader has to do them, so the program hands them to the leader through the state.
 // The program that leads at that moment takes each request once, before it does it. Where no program leads, a request is
 // done where it came in, as a command without an agent does it.
+import Agent
 import Basics
 import RunState
 import Synchronization
@@ -50,27 +51,27 @@ extension ScheduleHost {
     }
   }
 
-  /// Does what came to another program, and keeps the answer.
-  func answer(_ request: CarriedRequest, _ sharing: any ScheduleSharing) async {
+  /// Does what came to another program, as its leader, and gives the answer for it.
+  static func answer(_ request: CarriedRequest, by schedules: ScheduleHost) async -> Value {
     var caller = AgentCaller(name: request.name, account: request.account)
     caller.recipes = request.recipes
+    let store = schedules.store
     var answer: AgentReply
     do throws(RequestRefusedError) {
       let line: Value
       do throws(StateError) { line = try await store.secrets.restored(request.line, as: "the request") } catch {
         throw RequestRefusedError(error)
       }
-      answer = await reply(to: try AgentRequest(reading: line), from: caller)
+      answer = await schedules.reply(to: try AgentRequest(reading: line), from: caller)
     } catch {
       answer = .refused(error)
     }
-    // Who waits for an answer that can't be kept is told that there was none.
-    let kept = await answer.carried(hiding: store.secrets) { [newID, time] in newID(time.now()) }
-    try? await sharing.answer(request.id, with: kept)
+    let (newID, time) = (schedules.newID, schedules.time)
+    return await answer.carried(hiding: store.secrets) { newID(time.now()) }
   }
 
   private func reply(to request: AgentRequest, from caller: AgentCaller) async -> AgentReply {
-    let service = RunService(
+    let service = AgentParts(
       host: host, store: store, time: time,
       agent: AgentStatus(
         pid: 0, version: program, isServing: true, since: time.now(), folder: "", isSandbox: isSandbox),

@@ -3,6 +3,7 @@
 ///
 /// On the socket a request is an object: `ask` holds the verb's name, and the other members are those declared here.
 package import ActionKit
+package import Agent
 package import Basics
 package import Recipes
 package import RunState
@@ -477,7 +478,7 @@ extension AgentVerb {
       "check", "Checks the text of a recipe without running anything.", .token(.read),
       at: .post("/check", FindingListAnswer.self), by: "check",
       Member<String>.required("text", "The text, at most 256 KiB. It can call served recipes.")
-        .limited(to: 0...RunService.mostChecked),
+        .limited(to: 0...AgentParts.mostChecked),
       Member<String>.optional(
         "file", or: "recipe.yaml",
         "The name of the recipe's file, which names a recipe without a name of its own. Paths in the text start there."),

@@ -1,10 +1,11 @@
+package import Agent
 package import Basics
 import Calendars
 package import RunState
 package import Runs
 
 // Requests that only read. None of them reads a finished run whole.
-extension RunService {
+extension AgentParts {
   /// Lists the open runs that match and the latest finished ones, from a page on.
   func runs(_ query: RunListQuery) async throws(RequestRefusedError) -> AgentReply {
     var (open, count): ([RunRecord], Int) = ([], 0)
@@ -165,7 +166,7 @@ extension RunService {
     guard let findInput else { return nil }
     if run.erasedAt != nil { return .unknown }
     var facts = RunFacts(run: run, now: time.now(), others: [], events: [])
-    for (name, blob) in facts.missingValues(at: step, upTo: RunService.mostInputBytes) {
+    for (name, blob) in facts.missingValues(at: step, upTo: AgentParts.mostInputBytes) {
       facts.values[name] = try await kept { () async throws(StateError) in try await store.value(.blob(blob)) }
     }
     return await findInput(facts, step)

@@ -23,6 +23,7 @@
 ///     the members of `AgentReport`
 ///
 /// A large answer comes in parts (`AnswerParts`).
+import Agent
 package import Basics
 package import RunState
 import Runs

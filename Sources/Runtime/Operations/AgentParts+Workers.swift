@@ -1,8 +1,9 @@
 // What people ask of the programs that share a state.
+import Agent
 import Basics
 import RunState
 
-extension RunService {
+extension AgentParts {
   /// The state that programs share.
   private func shared() throws(RequestRefusedError) -> any StateSharing {
     if let sharing = store.sharing { return sharing }

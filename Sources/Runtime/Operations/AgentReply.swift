@@ -1,3 +1,4 @@
+package import Agent
 package import Basics
 package import RunState
 package import Runs
@@ -77,22 +78,6 @@ package struct RunWait: Record, Equatable {
     status = try member("status", record?.status)
     reason = try member("reason", record?.reason)
     url = try member("url", record?.url)
-  }
-}
-
-/// A slot that is to come.
-package struct UpcomingSlot: Record, Equatable {
-  package var schedule: String
-  package var slot: Timestamp
-
-  init(schedule: String, slot: Timestamp) {
-    self.schedule = schedule
-    self.slot = slot
-  }
-
-  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
-    schedule = try member("schedule", record?.schedule)
-    slot = try member("slot", record?.slot)
   }
 }
 

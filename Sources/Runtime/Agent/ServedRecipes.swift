@@ -1,0 +1,45 @@
+package import Basics
+package import Recipes
+package import RunState
+package import Runs
+
+/// The recipes that an agent may serve.
+package struct ServedRecipes: Sendable {
+  package var folders: [String]
+  package var environment: RecipeEnvironment
+  /// Where the recipes are; the environment reads their content.
+  package var files = RecipeFiles.disk
+  /// Where the files are that entries watch; nil if none are looked for.
+  package var watched: WatchedFolder?
+  /// Makes the id of a run created at an instant.
+  package var newID = ScheduleHost.newID
+  /// Says why a run is in its state; without it, as far as that can be told without the run's recipe.
+  package var explain: Explainer?
+  package var findInput: InputFinder?
+  /// The clock of the people who read explanations of schedules; UTC if nil.
+  package var clock: (@Sendable (Timestamp) -> WallClock)?
+  /// Makes the plan of a run; nil where no plans are made.
+  package var plan: Planner?
+  /// Looks at the connections and at the secrets that are needed.
+  package var survey: Survey?
+  /// Why a recipe cannot be started with some inputs, as when a secret is missing.
+  package var refusal: @Sendable (Recipe, _ inputs: Value) async -> String? = { _, _ in nil }
+
+  /// Finds a secret that deliveries to webhooks are verified with; asks its source again if it is to be fresh.
+  package var secret: @Sendable (_ name: String, _ isFresh: Bool) async -> String? = { _, _ in nil }
+
+  /// Says why a run is in its state.
+  package typealias Explainer = @Sendable (_ facts: RunFacts, _ isServed: Bool, _ holder: Int?) async -> Explanation
+  /// Computes the input of a step again, with marks for secrets.
+  package typealias InputFinder = @Sendable (_ facts: RunFacts, _ step: StepPath) async -> StepReplay.Input
+  /// Makes the plan of a run without starting it.
+  package typealias Planner =
+    @Sendable (_ run: RunCreated) async throws(RequestRefusedError) -> PlanRecord.MadeForRun
+  /// Looks at the connections and at the secrets that are needed.
+  package typealias Survey = @Sendable () async -> (connections: [ConnectionRecord], secrets: [SecretRecord])
+
+  package init(_ folders: [String], in environment: RecipeEnvironment) {
+    self.folders = folders
+    self.environment = environment
+  }
+}
