@@ -4,7 +4,7 @@
 .PHONY: demo release install uninstall tarball deb image package-test order order-check built test clients database pictures soak combination cluster-soak fuzz benchmarks measured bench bench-smoke speed format generate packages
 .DEFAULT_GOAL := demo
 
-# What only the tests need: a browser, a database, an editor, shells, and Python for clients that others wrote.
+# Packages that only the tests need: a browser, a database, an editor, shells, and Python for clients that others wrote.
 TEST_PACKAGES := chromium chromium-driver fish neovim postgresql python3-selenium python3-venv zsh
 PACKAGES := age g++ libcurl4-openssl-dev libfaketime libmicrohttpd-dev libpq-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata zlib1g-dev
 # How everything that is shipped or measured is built, so that nothing is built twice.
@@ -14,10 +14,10 @@ RELEASE = ERRAND_COMMIT=$$(git describe --always --exclude='*' --abbrev=12 --dir
 # gate has may warn of something else.
 STRICT = $(if $(findstring Swift version 6.3,$(shell swift --version 2>&1)),-Xswiftc -warnings-as-errors)
 CHECKED = $(STRICT) --explicit-target-dependency-import-check error
-# Runs tests of what is built.
+# Runs tests that are built.
 SUITE = swift test $(CHECKED) --skip-build --disable-xctest
 ERRAND := .build/release/errand
-# The same program, built in a third of the time for those who try it or work on it: larger, and slower where it computes.
+# The same program, built in a third of the time to try it or work on it: larger, and slower where it computes.
 QUICK := .build/debug/errand
 SHELL := /bin/bash
 # Tests share two threads with the servers they talk to; too many at once make each other time out.
@@ -29,8 +29,8 @@ demo: packages
 	@echo "The program is $(CURDIR)/$(QUICK); '$(QUICK) --help' says what else it does."
 	@echo "It was built quickly, to be tried. 'make release && sudo make install' builds and installs the small and fast one."
 
-# The program as it is shipped, in .build/dist, and beside it the symbols with which a crash's line
-# is read. They stay on the machine where you read it, and need not be shipped.
+# The program as it is shipped, in .build/dist, and beside it the symbols that turn the addresses of a crash into lines.
+# They stay on the machine where you read it, and need not be shipped.
 DIST := .build/dist
 release: packages
 	$(RELEASE) --product errand
@@ -58,7 +58,7 @@ uninstall:
 	  share/man/man5/errand.yaml.5.gz share/bash-completion/completions/errand share/zsh/vendor-completions/_errand \
 	  share/fish/vendor_completions.d/errand.fish share/doc/errand
 
-# What is installed, as an archive to unpack below any prefix, with its checksum.
+# The installed files, as an archive to unpack below any prefix, with its checksum.
 NAME = errand-$(shell $(DIST)/errand --version | cut -d ' ' -f 2)-linux-$(shell uname -m)
 tarball: release
 	rm -rf $(DIST)/tree && $(PACKAGING)/stage $(DIST)/errand $(CURDIR)/$(DIST)/tree /$(NAME)
@@ -82,7 +82,7 @@ package-test: deb
 built: packages clients
 	swift build --build-tests $(CHECKED)
 
-# What isn't over after so many minutes hangs: the tests that are running are listed then, with the stacks of their process.
+# Tests that run longer than so many minutes hang: they are listed then, with the stacks of their process.
 TEST_MINUTES ?= 40
 # Tests that compute for seconds at a time and wait for nothing. They share the two threads of the pool with servers and
 # clients in the same process, whose requests would wait for them beyond their time limits, so they run first.
@@ -213,8 +213,8 @@ fuzz: packages
 	  grep number_of_executed_units $(FUZZ)/$$name.log; \
 	done
 
-# The program as it is shipped, the floors in C, and the program that measures both, in one folder; and what some rows
-# measure with.
+# The program as it is shipped, the floors in C, and the program that measures both, in one folder. Some rows need
+# curl and strace.
 MEASURED := .build/measured
 benchmarks: release
 	@$(MAKE) --no-print-directory packages PACKAGES='curl strace'
