@@ -1,10 +1,10 @@
 # The two commands of the README are `make demo` and `make test`. They need the Swift toolchain; the C libraries that
 # are missing are installed with apt, with sudo unless you are root.
 
-.PHONY: demo release install uninstall tarball deb image package-test order order-check built test clients pictures soak combination cluster-soak fuzz benchmarks measured bench bench-smoke speed format generate packages
+.PHONY: demo release install uninstall tarball deb image package-test order order-check built test clients database pictures soak combination cluster-soak fuzz benchmarks measured bench bench-smoke speed format generate packages
 .DEFAULT_GOAL := demo
 
-# What only the tests need: a browser, a database, an editor, shells, and Python for clients that others wrote.
+# Packages that only the tests need: a browser, a database, an editor, shells, and Python for clients that others wrote.
 TEST_PACKAGES := chromium chromium-driver fish neovim postgresql python3-selenium python3-venv zsh
 PACKAGES := age g++ libcurl4-openssl-dev libfaketime libmicrohttpd-dev libpq-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata zlib1g-dev
 # How everything that is shipped or measured is built, so that nothing is built twice.
@@ -14,10 +14,10 @@ RELEASE = ERRAND_COMMIT=$$(git describe --always --exclude='*' --abbrev=12 --dir
 # gate has may warn of something else.
 STRICT = $(if $(findstring Swift version 6.3,$(shell swift --version 2>&1)),-Xswiftc -warnings-as-errors)
 CHECKED = $(STRICT) --explicit-target-dependency-import-check error
-# Runs tests of what is built.
+# Runs tests that are built.
 SUITE = swift test $(CHECKED) --skip-build --disable-xctest
 ERRAND := .build/release/errand
-# The same program, built in a third of the time for those who try it or work on it: larger, and slower where it computes.
+# The same program, built in a third of the time to try it or work on it: larger, and slower where it computes.
 QUICK := .build/debug/errand
 SHELL := /bin/bash
 # Tests share two threads with the servers they talk to; too many at once make each other time out.
@@ -27,10 +27,10 @@ demo: packages
 	swift build $(CHECKED) --product errand
 	$(QUICK) run recipes/markbook-averages.yaml --sandbox -i markbook=1207731 -i into=Average
 	@echo "The program is $(CURDIR)/$(QUICK); '$(QUICK) --help' says what else it does."
-	@echo "It was built quickly, to be tried. 'sudo make install' builds the small and fast one that you keep."
+	@echo "It was built quickly, to be tried. 'make release && sudo make install' builds and installs the small and fast one."
 
-# The program as it is shipped, in .build/dist, and beside it the symbols with which a crash's line
-# is read. They stay on the machine where you read it, and need not be shipped.
+# The program as it is shipped, in .build/dist, and beside it the symbols that turn the addresses of a crash into lines.
+# They stay on the machine where you read it, and need not be shipped.
 DIST := .build/dist
 release: packages
 	$(RELEASE) --product errand
@@ -40,11 +40,17 @@ release: packages
 	@cp LICENSE NOTICE $(DIST)
 	@ls -l $(DIST)
 
-# Puts the program, its manual pages and its completions below PREFIX; `make uninstall` removes them.
+# Puts the program, its manual pages and its completions below PREFIX; `make uninstall` removes them. It builds nothing,
+# because root would own the files, and refuses a program of another commit, which `git pull` leaves behind. Git reads a
+# clone of another user only if it is told to.
 PREFIX ?= /usr/local
 PACKAGING := Sources/Programs/errand/Packaging
 install:
-	@test -x $(DIST)/errand || $(MAKE) --no-print-directory release
+	@test -x $(DIST)/errand \
+	|| { echo "error: no program is built; run 'make release' first, then 'sudo make install'" >&2; exit 1; }
+	@commit=$$(git -c safe.directory='*' rev-parse --short=12 HEAD 2> /dev/null); \
+	test -z "$$commit" || $(DIST)/errand --version | grep -q "commit $$commit" \
+	|| { echo "error: the built program isn't of commit $$commit; run 'make release' first, then 'sudo make install'" >&2; exit 1; }
 	$(PACKAGING)/stage $(DIST)/errand "$(DESTDIR)" $(PREFIX)
 
 uninstall:
@@ -52,7 +58,7 @@ uninstall:
 	  share/man/man5/errand.yaml.5.gz share/bash-completion/completions/errand share/zsh/vendor-completions/_errand \
 	  share/fish/vendor_completions.d/errand.fish share/doc/errand
 
-# What is installed, as an archive to unpack below any prefix, with its checksum.
+# The installed files, as an archive to unpack below any prefix, with its checksum.
 NAME = errand-$(shell $(DIST)/errand --version | cut -d ' ' -f 2)-linux-$(shell uname -m)
 tarball: release
 	rm -rf $(DIST)/tree && $(PACKAGING)/stage $(DIST)/errand $(CURDIR)/$(DIST)/tree /$(NAME)
@@ -76,11 +82,11 @@ package-test: deb
 built: packages clients
 	swift build --build-tests $(CHECKED)
 
-# What isn't over after so many minutes hangs: the tests that are running are listed then, with the stacks of their process.
+# Tests that run longer than so many minutes hang: they are listed then, with the stacks of their process.
 TEST_MINUTES ?= 40
 # Tests that compute for seconds at a time and wait for nothing. They share the two threads of the pool with servers and
 # clients in the same process, whose requests would wait for them beyond their time limits, so they run first.
-COMPUTING := ^(ActionKit|Basics|Calendars|Expression(s|TestKit)|LocalFiles|RecipeEditing|Recipes|Recordings|RunState|Scheduler|Simulator|YAMLReader|errand_dev)Tests\.
+COMPUTING := ^(ActionKit|Basics|Calendars|Expression(s|TestKit)|LocalFiles|RecipeEditing|Recipes|Recordings|RunState|Runs|Scheduler|Simulator|YAMLReader|errand_dev)Tests\.
 # The test of how late the agent is has the machine for itself.
 ALONE := hostile callers are refused
 # All tests at once would wait for each other: an answer over HTTP is late when two thousand others come first.
@@ -90,24 +96,26 @@ test: built
 	@.ci/tests .build/tests.log $(TEST_MINUTES) $(SUITE) --parallel --skip '$(COMPUTING)' --skip '$(ALONE)'
 	@.ci/tests .build/alone.log $(TEST_MINUTES) $(SUITE) --no-parallel --filter '$(ALONE)'
 
+# PostgreSQL, for tests and measurements, which start servers of their own. Its package would create a database cluster and
+# start it as a service. It is told not to, while it is being installed.
+CLUSTERS := /etc/postgresql-common/createcluster.d
+database: packages
+	@if command -v apt-get > /dev/null && ! dpkg-query --show postgresql > /dev/null 2>&1; then \
+	  if [ "$$(id -u)" = 0 ]; then as_root=env; else as_root="sudo env"; fi; \
+	  $$as_root mkdir -p $(CLUSTERS) && echo 'create_main_cluster = false' | $$as_root tee $(CLUSTERS)/errand.conf > /dev/null; \
+	  $(MAKE) --no-print-directory packages PACKAGES=postgresql; made=$$?; \
+	  $$as_root rm $(CLUSTERS)/errand.conf; exit $$made; \
+	fi
+	@$(MAKE) --no-print-directory packages PACKAGES=postgresql
+
 # Clients of the API from PyPI, for tests against what others wrote. Where PyPI isn't reached, those tests say so and are
 # left out; the browser and what drives it are Debian's, and always there. Debian's Prometheus is only unpacked (20 MB to
 # download), because installing it would start it as a service. OpenAPI documents of other projects are taken out of their
 # packages (8 MB).
-#
-# The package of PostgreSQL would create a database cluster and start it as a service. It is told not to, while it is being
-# installed: tests start servers of their own.
 CLIENTS := .build/clients
 PROMETHEUS := .build/prometheus
 DOCUMENTS := .build/documents
-CLUSTERS := /etc/postgresql-common/createcluster.d
-clients:
-	@if command -v apt-get > /dev/null && ! dpkg-query --show postgresql > /dev/null 2>&1; then \
-	  if [ "$$(id -u)" = 0 ]; then as_root=env; else as_root="sudo env"; fi; \
-	  $$as_root mkdir -p $(CLUSTERS) && echo 'create_main_cluster = false' | $$as_root tee $(CLUSTERS)/errand.conf > /dev/null; \
-	  $(MAKE) --no-print-directory packages PACKAGES='$(TEST_PACKAGES)'; made=$$?; \
-	  $$as_root rm $(CLUSTERS)/errand.conf; exit $$made; \
-	fi
+clients: packages database
 	@$(MAKE) --no-print-directory packages PACKAGES='$(TEST_PACKAGES)'
 	@test $(CLIENTS)/made -nt Tests/Clients/requirements.txt || { \
 	  /usr/bin/python3 -m venv --system-site-packages $(CLIENTS) \
@@ -205,17 +213,20 @@ fuzz: packages
 	  grep number_of_executed_units $(FUZZ)/$$name.log; \
 	done
 
-# The program as it is shipped, the floors in C, and the program that measures both, in one folder.
+# The program as it is shipped, the floors in C, and the program that measures both, in one folder. Some rows need
+# curl and strace.
 MEASURED := .build/measured
 benchmarks: release
+	@$(MAKE) --no-print-directory packages PACKAGES='curl strace'
 	$(RELEASE) --product Benchmarks
 	@mkdir -p $(MEASURED)
 	cp $(DIST)/errand .build/release/Benchmarks $(MEASURED)
 	cc -O2 -Wall -Wextra -Werror -pthread -o $(MEASURED)/floors Benchmarks/Floors/floors.c
 
-# The same, and starts with more plugins.
+# The same, starts with more plugins, and a database.
 MADE := .build/plugin-start
 measured: benchmarks
+	@$(MAKE) --no-print-directory database
 	@set -e; for count in 0 10 20; do \
 	  Benchmarks/PluginStart/generate $$count $(MADE); \
 	  ERRAND_PLUGIN_START=$(MADE) $(RELEASE) --product PluginStart; \
@@ -226,7 +237,8 @@ measured: benchmarks
 bench: measured
 	$(MEASURED)/Benchmarks --times $(or $(TIMES),1) $(ROWS)
 
-# The groups in which a dear step shows, with bars twice as wide, so that they hold on any machine. Part of the gate.
+# The groups in which a dear step shows, with bars that hold on any machine: twice as wide for times, a tenth for sizes.
+# Part of the gate.
 bench-smoke: benchmarks
 	$(MEASURED)/Benchmarks --smoke
 
@@ -248,6 +260,7 @@ order-check: release
 
 # Measures anew which functions short commands call, so that the linker puts them side by side.
 order: packages
+	@$(MAKE) --no-print-directory packages PACKAGES=valgrind
 	$(RELEASE) --product errand
 	Sources/Programs/errand/Linking/measure-order $(ERRAND)
 

@@ -54,13 +54,14 @@ let shippedLinking = [
   "-Xclang-linker", "-static-libgcc", "-Xclang-linker", "-L\(Context.packageDirectory)/Sources/CLibraries/CRE2/Linking",
 ]
 
-/// What is built for speed: what reads texts and computes expressions, item by item.
+/// The targets that are built for speed: they read texts and compute expressions, item by item.
 ///
 /// `errand-dev` reads all sources, in a test that others wait for. All else waits for people, disks and services, and
 /// is built for size.
 let builtForSpeed: Set = ["Basics", "Expressions", "errand-dev"]
 
-/// Whose values are copied at each step or for each slot, so often that code of their own pays.
+/// The targets whose values are copied so often that code of their own pays: at each step, for each slot, and, in
+/// PostgresClient and SharedState, for each statement and batch (rows of results, and records).
 let copiedOften: Set = ["ActionKit", "Basics", "PostgresClient", "RunState", "Runs", "Scheduler", "SharedState"]
 
 let package = Package(
@@ -121,7 +122,7 @@ let package = Package(
         .tests(of: "ModelContext", "Basics"),
         .tests(of: "PostgresClient", "ActionTestKit", "Basics", "CPostgres", "PostgresTestKit"),
       ]),
-    // What plugins are made of.
+    // The parts of plugins.
     floor(
       "PluginKit",
       [
@@ -134,7 +135,7 @@ let package = Package(
         .tests(of: "PluginLocks", "ActionKit", "Basics"),
         .tests(of: "SandboxKit", "ActionTestKit", "Basics", "HTTPClient"),
       ]),
-    // What does the actions of plugins that come from locks.
+    // The actions of plugins that come from locks.
     floor(
       "LockedPlugins",
       [
@@ -154,7 +155,7 @@ let package = Package(
           of: "OpenAPIPlugins", "ActionKit", "ActionTestKit", "Basics", "HTTPClient", "HTTPServer", "PluginLocks",
           "SandboxKit"),
       ]),
-    // What recipes and their expressions mean.
+    // The meaning of recipes and their expressions.
     floor(
       "Language",
       [
@@ -170,7 +171,7 @@ let package = Package(
         .tests(
           of: "RecipeEditing", "ActionKit", "Basics", "Expressions", "PluginList", "Recipes", "YAMLReader"),
       ]),
-    // What runs recipes and keeps their state.
+    // Running recipes and keeping their state.
     floor(
       "Runtime",
       [
@@ -228,7 +229,7 @@ let package = Package(
           of: "SharedState", "Basics", "PostgresClient", "PostgresTestKit", "RunState", "RunTestKit", "Recipes", "Runs",
           "Simulator"),
       ]),
-    // What tests are made with: those of recipes, of plugins, and the simulator.
+    // Kits for tests: of recipes, of plugins, and the simulator.
     floor(
       "Testing",
       [
@@ -260,7 +261,7 @@ let package = Package(
           of: "RunTestKit", "ActionKit", "ActionTestKit", "Basics", "MarkbookPlugin", "Recipes", "RunState", "Runs"),
         .tests(of: "Simulator", "ActionKit", "Agent", "Basics", "RunState", "RunTestKit", "Runs"),
       ]),
-    // The programs, and what only they use.
+    // The programs, and their own parts.
     floor(
       "Programs",
       [
@@ -294,7 +295,7 @@ let package = Package(
           "RunState", "Runs", "SecretSources", "TimetablePlugin"),
         .tests(of: "errand-dev", "ActionTestKit", "Basics", "ProcessTestKit"),
       ]),
-    // What measures.
+    // Measurements.
     [
       .executableTarget(
         name: "Benchmarks",
@@ -326,7 +327,7 @@ func floor(_ name: String, _ targets: [Target]) -> [Target] {
 }
 
 extension Target {
-  /// The tests of a target, which see it and what they name.
+  /// The tests of a target, which see it and the targets that they name.
   static func tests(of target: String, _ others: Target.Dependency...) -> Target {
     .testTarget(name: "\(target)Tests", dependencies: [.byName(name: target)] + others)
   }
@@ -404,7 +405,7 @@ for target in package.targets where target.type != .system {
     target.swiftSettings?.append(.unsafeFlags(["-Osize"], .when(configuration: .release)))
   }
   if target.name != "Expressions" {
-    // What many functions have in common is a function, too, but where a call more would be felt.
+    // A part that many functions share becomes a function of its own, but not where one more call would be felt.
     target.swiftSettings?.append(
       .unsafeFlags(["-Xllvm", "-enable-machine-outliner=always"], .when(configuration: .release)))
   }

@@ -150,6 +150,7 @@ double cbaselines_ask(int port, struct CBaselinesRequest *requests, int count, i
       int isWhole = hear(one);
       if (isWhole < 0) goto end;
       if (!isWhole) continue;
+      one->request->began = one->began;
       one->request->seconds = now() - one->began;
       one->request->answer = one->come;
       one->request->status = atoi(one->head + 9);

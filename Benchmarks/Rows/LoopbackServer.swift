@@ -51,12 +51,14 @@ struct LoopbackServer {
     process.waitUntilExit()
   }
 
-  /// curl's call for so many answers, 64 at once; nil where there is none.
+  /// The program that asks for as many answers and keeps none.
+  static let curlProgram = "/usr/bin/curl"
+
+  /// curl's call for so many answers, 64 at once; nil where it isn't installed.
   static func curl(_ url: String, _ count: Int) -> [String]? {
-    let program = "/usr/bin/curl"
-    guard FileManager.default.isExecutableFile(atPath: program) else { return nil }
+    guard FileManager.default.isExecutableFile(atPath: curlProgram) else { return nil }
     return [
-      program, "--silent", "--fail", "--parallel", "--parallel-max", "64", "--output", "/dev/null",
+      curlProgram, "--silent", "--fail", "--parallel", "--parallel-max", "64", "--output", "/dev/null",
       "\(url)/[1-\(count)]",
     ]
   }

@@ -55,7 +55,7 @@ struct Reach {
     rows.append(
       Row(
         "a start over HTTP, p99 above fdatasync", late, "ms",
-        .atMost(2).missed(at: 5.9, because: "the slowest of a hundred waits for syncs of other runs, too"),
+        .atMost(2).missed(at: 3.93, because: "the slowest of a hundred waits for syncs of other runs, too"),
         of: shownTime(started.slowest),
         beside: "\(shownTime(sync)): C append + fdatasync, p99"))
     let run = try await agent.start("sum")
@@ -63,7 +63,8 @@ struct Reach {
     let read = try agent.ask((0..<reads).map { _ in agent.request("GET", "/api/v1/runs/\(run)") }, 200, over: 8)
     rows.append(
       .processor(
-        "1,000 GETs of a run: processor", read.processor * 1000 / Double(reads), .atMost(200),
+        "1,000 GETs of a run: processor", read.processor * 1000 / Double(reads),
+        .atMost(200).missed(at: 550, because: "not explained yet: the parts of an answer aren't measured"),
         beside: "\(shown(Double(reads) / read.seconds))/s"))
     let waiting = try await agent.start("patient")
     rows += try streams(agent, waiting)
@@ -150,11 +151,20 @@ struct Reach {
     let floor = try Durability(folder).syncsPerSecond(500)
     return [
       Row(
-        "deliveries acknowledged", rate / floor, "×", .atLeast(0.4), of: "\(shown(rate))/s",
+        "deliveries acknowledged", rate / floor, "×",
+        .atLeast(0.4).missed(
+          at: 0.07,
+          because: "not explained yet: deliveries get 503 while 500 wait to start, so it is the rate of starts"),
+        of: "\(shown(rate))/s",
         beside: "\(shown(floor))/s: C append + fdatasync, one by one"),
       .processor(
-        "1,000 deliveries acknowledged: processor", answered.processor * 1000 / Double(requests.count), .atMost(500)),
-      Row("a delivery acknowledged, p99", answered.slowest * 1000, "ms", .atMost(20)),
+        "1,000 deliveries acknowledged: processor", answered.processor * 1000 / Double(requests.count),
+        .atMost(500).missed(
+          at: 3527, because: "not explained yet: it includes the runs and all attempts that get 503")),
+      Row(
+        "a delivery acknowledged, from its first attempt, p99", answered.slowest * 1000, "ms",
+        .atMost(20).missed(
+          because: "deliveries get 503 while 500 wait to start, and are sent again until there is room")),
     ]
   }
 
@@ -254,49 +264,75 @@ struct Reach {
 
     /// Asks until each request is answered with the status; a request that is told to come again does, as senders of
     /// webhooks do.
+    ///
+    /// The time of a request is from its first attempt to the answer that accepts it.
     func ask(
       _ requests: [[UInt8]], _ status: Int, orAgainAfter busy: Int, over connections: Int
     ) throws -> Outcome {
-      var (waiting, seconds, processor, times) = (requests, 0.0, 0.0, [Double]())
-      var last = Outcome(seconds: 0, processor: 0, times: [], bytes: 0)
+      var whole = Outcome(seconds: 0, processor: 0, times: [], bytes: 0)
+      var waiting = requests.map { (request: $0, began: Double?.none) }
       for _ in 0..<10_000 where !waiting.isEmpty {
-        var refused: [[UInt8]] = []
-        last = try ask(waiting, status, over: connections) { index, other in
-          if other == busy { refused.append(waiting[index]) }
-          return other == busy
+        let asked = try answers(to: waiting.map { $0.request }, over: connections)
+        whole.seconds += asked.seconds
+        whole.processor += asked.processor
+        whole.bytes = asked.answers.last?.size ?? 0
+        var refused: [(request: [UInt8], began: Double?)] = []
+        for (sent, answer) in zip(waiting, asked.answers) {
+          let began = sent.began ?? answer.began
+          switch answer.status {
+          case status: whole.times.append(answer.began + answer.seconds - began)
+          case busy: refused.append((sent.request, began))
+          default: throw NotMeasured("the agent answered with \(answer.status)")
+          }
         }
-        seconds += last.seconds
-        processor += last.processor
-        times += last.times
         waiting = refused
       }
       guard waiting.isEmpty else { throw NotMeasured("the agent never has room for \(waiting.count) of them") }
-      return Outcome(seconds: seconds, processor: processor, times: times.sorted(), bytes: last.bytes)
+      whole.times.sort()
+      return whole
     }
 
-    /// - Parameter isFine: Whether another status is one that may come; such answers aren't counted.
-    func ask(
-      _ requests: [[UInt8]], _ status: Int, over connections: Int = 1,
-      unless isFine: (_ index: Int, _ status: Int) -> Bool = { _, _ in false }
-    ) throws -> Outcome {
+    /// Asks each request once; each has to be answered with the status.
+    func ask(_ requests: [[UInt8]], _ status: Int, over connections: Int = 1) throws -> Outcome {
+      let asked = try answers(to: requests, over: connections)
+      if let other = asked.answers.first(where: { $0.status != status }) {
+        throw NotMeasured("the agent answered with \(other.status)")
+      }
+      return Outcome(
+        seconds: asked.seconds, processor: asked.processor, times: asked.answers.map(\.seconds).sorted(),
+        bytes: asked.answers.last?.size ?? 0)
+    }
+
+    /// The agent's answer to a request.
+    private struct Answer {
+      let status: Int
+      /// When the request was sent, in seconds of the monotonic clock.
+      let began: Double
+      let seconds: Double
+      let size: Int
+    }
+
+    /// The answers to requests in their order, and the time and the agent's processor time of all.
+    private func answers(
+      to requests: [[UInt8]], over connections: Int
+    ) throws -> (answers: [Answer], seconds: Double, processor: Double) {
       let bytes = requests.flatMap { $0 }
       return try bytes.withUnsafeBytes { bytes in
         guard let start = bytes.baseAddress else { throw NotMeasured("nothing is asked") }
         var place = 0
         var asked = requests.map { request in
           defer { place += request.count }
-          return CBaselinesRequest(bytes: start + place, size: request.count, seconds: 0, status: 0, answer: 0)
+          return CBaselinesRequest(
+            bytes: start + place, size: request.count, began: 0, seconds: 0, status: 0, answer: 0)
         }
         let before = try processorSeconds(of: process)
         let seconds = cbaselines_ask(Int32(port), &asked, Int32(asked.count), Int32(connections))
         guard seconds >= 0 else { throw NotMeasured("the agent doesn't answer") }
-        for (index, answer) in asked.enumerated() where Int(answer.status) != status {
-          if !isFine(index, Int(answer.status)) { throw NotMeasured("the agent answered with \(answer.status)") }
+        let processor = try processorSeconds(of: process) - before
+        let answers = asked.map {
+          Answer(status: Int($0.status), began: $0.began, seconds: $0.seconds, size: Int($0.answer))
         }
-        let times = asked.filter { Int($0.status) == status }.map(\.seconds).sorted()
-        return Outcome(
-          seconds: seconds, processor: try processorSeconds(of: process) - before, times: times,
-          bytes: Int(asked.last?.answer ?? 0))
+        return (answers, seconds, processor)
       }
     }
 

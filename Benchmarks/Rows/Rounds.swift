@@ -22,7 +22,8 @@ struct Rounds {
     return [
       .processor("10,000 rounds of 'repeat': resumed in the last: processor", words[0], .atMost(500)),
       Row(
-        "10,000 rounds of 'repeat': time of a round beside 1,000", large / small, "×", .atMost(1.3),
+        "10,000 rounds of 'repeat': time of a round beside 1,000", large / small, "×",
+        .atMost(1.3).missed(at: 1.53, because: "not explained yet: a round takes longer the more came before it"),
         of: shownTime(large), beside: shownTime(small)),
       Row(
         "10,000 rounds of 'repeat': the journal's bytes of a round",

@@ -7,8 +7,10 @@ import Foundation
 struct Bar {
   private let budget: Double
   private let isMost: Bool
-  /// The figure that a known miss reaches.
+  /// The figure of a known miss.
   private var reached: Double?
+  /// The bar of the smoke test, for a row whose figure differs too much between machines for a factor.
+  private var smoke: Double?
   /// The reason of a known miss.
   private(set) var reason = ""
 
@@ -21,18 +23,31 @@ struct Bar {
   static func atLeast(_ budget: Double) -> Bar { Bar(budget, isMost: false) }
 
   /// The same bar, known to be missed.
-  func missed(at reached: Double, because reason: String) -> Bar {
+  ///
+  /// - Parameter reached: The figure of docs/speed.md, or the worst one there of rows with the same bar; nil for a row
+  ///   that isn't on the page yet.
+  func missed(at reached: Double? = nil, because reason: String) -> Bar {
     var bar = self
     (bar.reached, bar.reason) = (reached, reason)
     return bar
   }
 
+  /// The same bar, with this figure as that of the smoke test.
+  ///
+  /// A comment beside the call says why the row has its own.
+  func smoke(at figure: Double) -> Bar {
+    var bar = self
+    bar.smoke = figure
+    return bar
+  }
+
   func isMet(by value: Double) -> Bool { isMost ? value <= budget : value >= budget }
 
-  /// The bar of the smoke test: twice as wide as the budget, or as the figure that a known miss reaches.
-  var wide: Bar {
+  /// The bar of the smoke test: its own, or the budget, or the figure of a known miss, widened by the factor.
+  func wide(by factor: Double) -> Bar {
+    if let smoke { return Bar(smoke, isMost: isMost) }
     let base = reached ?? budget
-    return Bar(isMost ? 2 * max(budget, base) : min(budget, base) / 2, isMost: isMost)
+    return Bar(isMost ? factor * max(budget, base) : min(budget, base) / factor, isMost: isMost)
   }
 
   func text(in unit: String) -> String { "\(isMost ? "≤" : "≥") \(shown(budget, unit))" }
@@ -53,6 +68,8 @@ struct Row {
   /// The unit that a processor time is divided by.
   private(set) var measure: Unit?
   private var isProcessorTime = false
+  /// Why there is no figure; nil if there is one.
+  private var obstacle: String?
 
   init(
     _ what: String, _ value: Double, _ unit: String, _ bar: Bar?, of detail: String = "", beside baseline: String = ""
@@ -72,6 +89,13 @@ struct Row {
     return row
   }
 
+  /// A row that can't be measured here.
+  static func skipped(_ what: String, because obstacle: String) -> Row {
+    var row = Row(what, 0, "", nil)
+    row.obstacle = obstacle
+    return row
+  }
+
   func measured(in unit: Unit) -> Row {
     guard isProcessorTime else { return self }
     var row = self
@@ -80,21 +104,24 @@ struct Row {
     return row
   }
 
-  var figure: String { (detail.isEmpty ? "" : "\(detail) = ") + shown(value, unit) }
+  var figure: String { obstacle != nil ? "not measured" : (detail.isEmpty ? "" : "\(detail) = ") + shown(value, unit) }
 
   var target: String { bar?.text(in: unit) ?? "" }
 
   var isMissed: Bool { bar.map { !$0.isMet(by: value) } ?? false }
 
+  /// Whether the figure is a size or a count, which differs far less between machines than a time.
+  private var isSize: Bool { ["", "B", "KB", "MB", "× its size"].contains(unit) }
+
   /// The row and the bar of the smoke test, if it misses even that one.
   var wideMiss: String? {
-    guard let wide = bar?.wide, !wide.isMet(by: value) else { return nil }
+    guard let wide = bar?.wide(by: isSize ? 1.1 : 2), !wide.isMet(by: value) else { return nil }
     return "\(what): \(figure), not \(wide.text(in: unit))"
   }
 
-  /// Whether the bar is met, in words, and why not if that is known; empty without a bar.
+  /// Whether the bar is met, in words, and why not if that is known; without a bar, why there is no figure.
   var verdict: String {
-    guard let bar else { return "" }
+    guard let bar else { return obstacle ?? "" }
     if !isMissed { return "met" }
     return bar.reason.isEmpty ? "NOT MET" : "NOT MET: \(bar.reason)"
   }

@@ -37,16 +37,22 @@ struct SharedStates {
   }
 
   private func chain() async throws -> [Row] {
-    try await rows("1,000 appends, one after another", "chain of 1,000 steps", 1, 1000, ratio: 0.6, missed: 0.15)
+    try await rows(
+      "1,000 appends, one after another", "chain of 1,000 steps", 1, 1000,
+      .atLeast(0.6).missed(
+        at: 0.35, because: "an append is one transaction with checks, where pgbench inserts a row without any"))
   }
 
   private func crowd() async throws -> [Row] {
-    try await rows("appends of 64 runs in one worker", "64 runs in one worker", 64, 200, ratio: 8, missed: 0.85)
+    try await rows(
+      "appends of 64 runs in one worker", "64 runs in one worker", 64, 200,
+      .atLeast(8).missed(
+        at: 2.2, because: "not explained yet: appends share transactions, but each entry still has its checks"))
   }
 
   /// The appends of so many runs at once, and the same with Errand's walk.
   private func rows(
-    _ appends: String, _ walked: String, _ runs: Int, _ steps: Int, ratio: Double, missed: Double
+    _ appends: String, _ walked: String, _ runs: Int, _ steps: Int, _ bar: Bar
   ) async throws -> [Row] {
     let recipe = try Durability.recipe(steps: steps)
     let store = try await store()
@@ -65,11 +71,7 @@ struct SharedStates {
     let baseline = "\(shown(floor))/s: pgbench, 1 client"
     return [
       Row(
-        "in PostgreSQL: \(appends)", alone / floor, "×",
-        .atLeast(ratio).missed(
-          at: missed, because: "an append is one transaction with checks, where pgbench updates a row"),
-        of: "\(shown(alone)) steps/s",
-        beside: baseline),
+        "in PostgreSQL: \(appends)", alone / floor, "×", bar, of: "\(shown(alone)) steps/s", beside: baseline),
       Row("in PostgreSQL: \(walked), walked", whole / floor, "×", nil, of: "\(shown(whole)) steps/s", beside: baseline),
     ]
   }
@@ -142,7 +144,7 @@ struct SharedStates {
     if taken != count { throw NotMeasured("\(taken) of \(count) runs were claimed") }
     return Row(
       "in PostgreSQL: runs claimed by 4 workers", rate / floor, "×",
-      .atLeast(1).missed(at: 0.35, because: "a claim locks a run and reads its log, where pgbench updates a row"),
+      .atLeast(1).missed(at: 0.79, because: "a claim locks a run and reads its log, where pgbench inserts a row"),
       of: "\(shown(rate))/s",
       beside: "\(shown(floor))/s: pgbench, 4 clients")
   }

@@ -61,44 +61,60 @@ struct WholeRuns {
     let (start, step, whole) = (usages[0], usages[1], usages[2])
     let sync = (usages[4].milliseconds - usages[3].milliseconds) / Double(syncs)
     let name = "one durable step, new folder"
-    // Where no process may trace another, they aren't measured.
-    let memory = (0..<5).compactMap { try? spawner.memory(of: run(-2 - $0)) }
+    // Where no process may trace another, they can't be measured.
+    var memory: [(own: Double, files: Double)] = []
+    var obstacle = ""
+    for round in 0..<5 {
+      do { memory.append(try spawner.memory(of: run(-2 - round))) } catch { obstacle = Self.line(error) }
+    }
     var rows = [
       Row(
         "\(name): beside 3 starts and 4 syncs", whole.milliseconds / (3 * start.milliseconds + 4 * sync), "×",
-        .atMost(1).missed(at: 2.7, because: "8 syncs instead of 4, and a program of 22 MB instead of a small one"),
+        .atMost(1).missed(at: 2.6, because: "8 syncs instead of 4, and a program of 22 MB instead of a small one"),
         of: "\(shown(whole.milliseconds)) ms",
         beside: "3 × \(shown(start.milliseconds)) ms: C, start + 4 × \(shown(sync)) ms: a sync"),
       Row(
         "\(name): beside C that does both", whole.seconds / step.seconds, "×",
-        .atMost(3).missed(at: 4.7, because: "8 syncs instead of 4, and a program of 22 MB instead of a small one"),
+        .atMost(3).missed(at: 4.82, because: "8 syncs instead of 4, and a program of 22 MB instead of a small one"),
         of: "\(shown(whole.milliseconds)) ms", beside: "\(shown(step.milliseconds)) ms: C, start, folder, 4 syncs"),
       .processor(
         "\(name): processor", whole.processor,
-        .atMost(5).missed(at: 5.5, because: "the start of the program is more than a third of it")),
+        .atMost(5).missed(at: 5.69, because: "the start of the program is more than a third of it")),
       Row("\(name): page faults", whole.pageFaults, "", nil, beside: "\(shown(start.pageFaults)): C"),
     ]
-    if !memory.isEmpty {
+    if memory.isEmpty {
+      rows += ["its own memory", "pages of files in memory"].map { Row.skipped("\(name): \($0)", because: obstacle) }
+    } else {
       rows += [
         Row("\(name): its own memory", memory.median(by: \.own).own, "MB", .atMost(3)),
         Row(
           "\(name): pages of files in memory", memory.median(by: \.files).files, "MB",
+          // The kernel decides how many pages it maps around each one.
           .atMost(10).missed(
-            at: 13, because: "the kernel maps 16 pages around each one that the program of 22 MB uses"),
+            at: 11.9, because: "the kernel maps 16 pages around each one that the program of 22 MB uses"
+          ).smoke(at: 14),
           beside: "\(shown(whole.megabytes)) MB: the peak of both; \(shown(start.megabytes)) MB: C"),
       ]
     }
-    if let calls = try systemCalls(of: run(-1)) {
+    do {
+      let calls = try systemCalls(of: run(-1))
       rows.append(Row("\(name): syncs", calls.syncs, "", nil))
       rows.append(Row("\(name): threads", calls.threads, "", nil))
+    } catch {
+      rows += ["syncs", "threads"].map { Row.skipped("\(name): \($0)", because: Self.line(error)) }
     }
     return rows
   }
 
-  /// How often a command syncs and how many threads it has in all; nil without `strace`.
-  private func systemCalls(of command: [String]) throws -> (syncs: Double, threads: Double)? {
+  /// An error on one line, for a table.
+  private static func line(_ error: any Error) -> String {
+    "\(error)".split(separator: "\n").joined(separator: " ")
+  }
+
+  /// How often a command syncs and how many threads it has in all.
+  private func systemCalls(of command: [String]) throws -> (syncs: Double, threads: Double) {
     let tracer = "/usr/bin/strace"
-    guard FileManager.default.isExecutableFile(atPath: tracer) else { return nil }
+    guard FileManager.default.isExecutableFile(atPath: tracer) else { throw NotMeasured("there is no \(tracer)") }
     let trace = folder.path("trace")
     _ = try spawner.usage(
       of: [tracer, "-f", "-qq", "-e", "trace=fsync,fdatasync,sync_file_range,clone,clone3", "-o", trace] + command)
@@ -118,7 +134,7 @@ struct WholeRuns {
       "chain of 1,000 durable steps", steps, usages,
       wall: .atLeast(0.75).missed(at: 0.48, because: "a step computes for longer than it waits for its sync"),
       processor: .atMost(110).missed(
-        at: 195, because: "a quarter is the kernel's part of the syncs, and the rest is spread"), memory: nil,
+        at: 177, because: "a quarter is the kernel's part of the syncs, and the rest is spread"), memory: nil,
       beside: "C append + fdatasync")
   }
 
@@ -129,7 +145,10 @@ struct WholeRuns {
       9, [floor("group", folder.path("group"), "\(chains)", "\(steps)"), run(recipe)])
     return rows(
       "64 × 200 durable steps", chains * steps, usages,
-      wall: .atLeast(0.6).missed(at: 0.15, because: "a step computes for longer than it waits for a shared sync"),
+      // On a slower machine the ratio was about half of that on the page: a run computes, and its floor waits for the disk.
+      wall: .atLeast(0.6).missed(
+        at: 0.33, because: "a step computes for longer than it waits for a shared sync"
+      ).smoke(at: 0.12),
       processor: .atMost(600),
       memory: .atMost(40), beside: "C group commit")
   }
@@ -170,13 +189,18 @@ struct WholeRuns {
       Row.processor("\(what): processor of 1,000", usages[0].processor * 1000 / Double(count), .atMost(300)),
       Row(
         "\(what): memory", usages[0].megabytes, "MB",
-        .atMost(30).missed(at: 42, because: "64 requests at once, and 12 MB of the program and its libraries")),
+        // How many answers wait for a sync at once, and so are held, depends on the disk.
+        .atMost(30).missed(
+          at: 37.1, because: "64 requests at once, and 12 MB of the program and its libraries"
+        ).smoke(at: 44)),
     ]
-    if usages.count > 1 {
+    if usages.count == 1 {
+      rows.insert(.skipped(what, because: "there is no \(LoopbackServer.curlProgram) to compare with"), at: 0)
+    } else {
       rows.insert(
         Row(
           what, usages[1].seconds / usages[0].seconds, "×",
-          .atLeast(0.5).missed(at: 0.25, because: "each answer is a step that is kept and synced, and curl keeps none"),
+          .atLeast(0.5).missed(at: 0.24, because: "each answer is a step that is kept and synced, and curl keeps none"),
           of: "\(shown(usages[0].seconds)) s, \(shown(Double(count) / usages[0].seconds)) /s",
           beside: "\(shown(usages[1].seconds)) s, \(shown(usages[1].megabytes)) MB: curl -Z, keeps nothing"), at: 0)
     }

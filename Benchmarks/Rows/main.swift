@@ -4,7 +4,7 @@ import Foundation
 // because the times of two machines, or of two days, say nothing about each other.
 //
 //   Benchmarks [--times N] [GROUP…]   all groups or some; with --times the median of so many measurements of each row
-//   Benchmarks --smoke                some groups in a minute, with bars twice as wide; exits with 1 if a row misses one
+//   Benchmarks --smoke                some groups in a minute, with wider bars; exits with 1 if a row misses one
 //   Benchmarks page FILE              all groups and the peers, as the page "How fast it is"
 
 switch CommandLine.arguments.dropFirst().first {

@@ -17,6 +17,8 @@ double cbaselines_fetch(const char *_Nonnull url, int count);
 struct CBaselinesRequest {
   const void *_Nonnull bytes;
   size_t size;
+  /// When it was asked, in seconds of the monotonic clock.
+  double began;
   /// The seconds until the answer was there, and its status and size with its head.
   double seconds;
   int status;

@@ -7,7 +7,7 @@ struct WordCount {
   /// A kind of phrase, and the most lines that may have it.
   struct Pattern {
     let name: String
-    /// The bar for comments of Swift, and the one for pages of `docs`.
+    /// The bar for comments of Swift and the Makefile, and the one for README and the pages of `docs`.
     let bar: (comments: Int, pages: Int)
     let expression: NSRegularExpression
 
@@ -69,26 +69,30 @@ struct WordCount {
   private var comments = [Int](repeating: 0, count: patterns.count)
   private var pages = [Int](repeating: 0, count: patterns.count)
 
-  /// Counts the package's comments and pages; without its changelog, which is history.
+  /// Counts the package's comments and pages, with those at its root; without its changelog, which is history.
   init(of root: URL) throws(ToolError) {
     var counts: [String: [Int]] = [:]
-    for folder in ["Benchmarks", "Plugins", "Sources", "Tests", "docs"] {
-      for name in root.appending(path: folder).pathsBelow {
-        let path = "\(folder)/\(name)"
-        let isPage = folder == "docs" && name.hasSuffix(".md") && name != "CHANGELOG.md"
-        guard isPage || folder != "docs" && name.hasSuffix(".swift") else { continue }
-        let text = try root.appending(path: path).text()
-        let prose = isPage ? WordCount.prose(ofPage: text) : WordCount.comments(of: text)
-        let depth = folder == "Sources" ? 3 : 2
-        let place = path.split(separator: "/").dropLast().prefix(depth).joined(separator: "/")
-        let whole = prose.joined(separator: "\n")
-        for (number, pattern) in WordCount.patterns.enumerated() {
-          let lines = pattern.lines(of: whole)
-          if lines.isEmpty { continue }
-          counts[place, default: [Int](repeating: 0, count: WordCount.patterns.count)][number] += lines.count
-          if isPage { pages[number] += lines.count } else { comments[number] += lines.count }
-          found += lines.map { "\(path):\($0 + 1): \(pattern.name): \(prose[$0])" }
-        }
+    let below = ["Benchmarks", "Plugins", "Sources", "Tests", "docs"].flatMap { folder in
+      root.appending(path: folder).pathsBelow.map { "\(folder)/\($0)" }
+    }
+    for path in ["Makefile", "Package.swift", "README.md"] + below {
+      let isInDocs = path.hasPrefix("docs/")
+      let isPage = path == "README.md" || isInDocs && path.hasSuffix(".md") && path != "docs/CHANGELOG.md"
+      guard isPage || path == "Makefile" || !isInDocs && path.hasSuffix(".swift") else { continue }
+      let text = try root.appending(path: path).text()
+      let prose =
+        isPage
+        ? WordCount.prose(ofPage: text)
+        : path == "Makefile" ? WordCount.comments(ofMakefile: text) : WordCount.comments(of: text)
+      let above = path.split(separator: "/").dropLast().prefix(path.hasPrefix("Sources/") ? 3 : 2)
+      let place = above.isEmpty ? path : above.joined(separator: "/")
+      let whole = prose.joined(separator: "\n")
+      for (number, pattern) in WordCount.patterns.enumerated() {
+        let lines = pattern.lines(of: whole)
+        if lines.isEmpty { continue }
+        counts[place, default: [Int](repeating: 0, count: WordCount.patterns.count)][number] += lines.count
+        if isPage { pages[number] += lines.count } else { comments[number] += lines.count }
+        found += lines.map { "\(path):\($0 + 1): \(pattern.name): \(prose[$0])" }
       }
     }
     folders = counts.map { ($0.key, $0.value) }.sorted { $0.path < $1.path }
@@ -97,6 +101,13 @@ struct WordCount {
   /// The comments of Swift, a line for each of the file.
   static func comments(of text: String) -> [String] {
     SwiftLine.all(of: text).map { $0.comment.trimmingCharacters(in: .whitespaces) }
+  }
+
+  /// The comments of a Makefile that fill lines, a line for each of the file.
+  static func comments(ofMakefile text: String) -> [String] {
+    text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+      line.hasPrefix("#") ? line.drop { $0 == "#" }.trimmingCharacters(in: .whitespaces) : ""
+    }
   }
 
   /// The prose of a page, a line for each of the file: without code, which quotes others' words.

@@ -73,6 +73,9 @@ final class ProgressDisplay: Sendable {
     self.draw = draw
   }
 
+  /// Whether standard error has the progress as lines of JSON.
+  var isJSON: Bool { format == .json }
+
   /// Draws the spinner until the run is over or the task is cancelled.
   func animate() async {
     guard console.isLive, format == .text else { return }

@@ -17,6 +17,8 @@ struct Report {
   var isServed = false
   /// Whether the run's state is discarded with this process, so that no later command can refer to the run.
   var isApart = false
+  /// Whether standard error has lines of JSON, the last of which says how the run ended.
+  var isBesideJSON = false
 
   /// For people: the outputs, lists of objects as tables; then the outcome.
   func showText() {
@@ -27,7 +29,7 @@ struct Report {
       console.say("\(Style.yellow.applied(to: "note", console.colourError)): \(sentence.safe)")
     }
     guard record.status != .succeeded else {
-      console.say("\(Style.green.applied(to: "done", console.colourError)) in \(took.spoken)")
+      if !isBesideJSON { console.say("\(Style.green.applied(to: "done", console.colourError)) in \(took.spoken)") }
       return
     }
     let errors = record.error.map { [$0] } ?? record.uncertainSteps.compactMap(\.error)

@@ -478,7 +478,8 @@ struct RunSession: Sendable {
   }
 
   private func report(_ record: RunRecord, _ outputs: Value, asJSON: Bool, isApart: Bool = false) -> ExitCode {
-    let report = Report(record: record, outputs: outputs, console: console, isApart: isApart)
+    let report = Report(
+      record: record, outputs: outputs, console: console, isApart: isApart, isBesideJSON: display.isJSON)
     if asJSON { report.showJSON() } else { report.showText() }
     return report.exitCode
   }

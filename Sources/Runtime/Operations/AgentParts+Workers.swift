@@ -32,7 +32,7 @@ extension AgentParts {
     // A similar name isn't suggested, because that worker is alive, and people may be about to evict one.
     throw RequestRefusedError(
       .notFound,
-      "there is no worker '\(name.safe)'; one that stopped or lost its lease is gone, and others take up what it ran; "
+      "there is no worker '\(name.safe)'; one that stopped or lost its lease is gone, and others claim its runs; "
         + "see: errand workers")
   }
 

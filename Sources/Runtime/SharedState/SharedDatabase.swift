@@ -159,13 +159,15 @@ package struct WorkerTerms: Sendable, Equatable {
   package var sharesFolder: Bool
   /// The most runs that it holds at once.
   package var capacity: Int
-  /// How long other workers wait for this one before they take over its runs.
-  package var lease: TimeSpan
+  /// How long the worker holds its runs without renewing its lease.
+  ///
+  /// Workers of one state should have the same: one that finds a lease with more than twice its own left shortens it to
+  /// its own, because the clock of the database may have been set back.
+  package var lease = SharedWorker.lease
 
   package init(
     name: String, host: String = "", pid: Int = 0, program: String = "", offers: Set<String> = [],
-    queues: Set<String> = ["default"], home: String = "", sharesFolder: Bool = false, capacity: Int = 64,
-    lease: TimeSpan = SharedWorker.lease
+    queues: Set<String> = ["default"], home: String = "", sharesFolder: Bool = false, capacity: Int = 64
   ) {
     self.name = name
     self.host = host
@@ -176,7 +178,6 @@ package struct WorkerTerms: Sendable, Equatable {
     self.home = home
     self.sharesFolder = sharesFolder
     self.capacity = capacity
-    self.lease = lease
   }
 }
 

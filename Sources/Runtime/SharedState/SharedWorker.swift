@@ -157,7 +157,7 @@ package actor SharedWorker {
     case .draining:
       let name = terms.name
       throw .unavailable(
-        "the worker '\(name.safe)' is draining and takes up no run; ask another, or first: "
+        "the worker '\(name.safe)' is draining and claims no run; ask another, or first: "
           + "errand workers drain \(name.shellQuoted) --undo")
     }
   }

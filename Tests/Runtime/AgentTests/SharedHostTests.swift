@@ -169,7 +169,7 @@ import Operations
     let unknown = try await second.ask(#"{"ask":"drainWorker","name":"lab-3"}"#)
     #expect(
       unknown == [
-        #"{"failed":{"kind":"notFound","message":"there is no worker 'lab-3'; one that stopped or lost its lease is gone, and others take up what it ran; see: errand workers"}}"#
+        #"{"failed":{"kind":"notFound","message":"there is no worker 'lab-3'; one that stopped or lost its lease is gone, and others claim its runs; see: errand workers"}}"#
       ])
     let evicted = try await second.ask(#"{"ask":"evictWorker","name":"lab-1"}"#)
     #expect(

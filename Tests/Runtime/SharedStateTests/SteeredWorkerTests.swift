@@ -190,7 +190,7 @@ import Testing
     await #expect(
       throws: StateError(
         .unavailable,
-        "the worker 'lab' is draining and takes up no run; ask another, or first: errand workers drain lab --undo")
+        "the worker 'lab' is draining and claims no run; ask another, or first: errand workers drain lab --undo")
     ) { try await store.take(run) }
     // A run that it creates is left to others, too.
     try await store.append([Self.created(Self.id(2), at: clock.now())])
