@@ -78,4 +78,25 @@ import Testing
       #expect(await ask("/sandbox/log") == #"200 {"requests":2,"calls":{"GET /a":2}}"#)
     }
   }
+
+  @Test(arguments: OddNumbers.texts)
+  func `answers odd numbers`(_ odd: String) async throws {
+    try await Self.withServer { _, ask in
+      for path in [
+        "fault?kind=refuse&skip=", "fault?kind=refuse&times=", "fault?kind=status&status=",
+        "fault?kind=oversized&size=",
+        "fault?kind=slow&delay=", "clock?set=",
+      ] {
+        let answer = await ask("/sandbox/\(path)\(odd)")
+        #expect(answer.hasPrefix("200 ") || answer.hasPrefix("400 "), "\(path): \(answer)")
+        #expect(await ask("/sandbox/fault?kind=none") == #"200 {"faults":"none"}"#)
+      }
+      // The clock stays within what a timestamp can hold.
+      for span in ["106751d", "106751d", "-106751d", "-106751d", "-106751d", odd] {
+        let answer = await ask("/sandbox/clock?advance=\(span)")
+        #expect(answer.hasPrefix("200 ") || answer.hasPrefix("400 "), "\(span): \(answer)")
+        #expect(await ask("/a").hasPrefix(#"200 {"now":""#))
+      }
+    }
+  }
 }
