@@ -19,6 +19,7 @@ public struct Position: Hashable, Sendable {
     let north = sin((other.latitude - latitude) * degree / 2)
     let east = sin((other.longitude - longitude) * degree / 2)
     let chord = north * north + cos(latitude * degree) * cos(other.latitude * degree) * east * east
+    // For degrees that no place has, the chord may not be a number; `min` is then 1, so that the distance always is one.
     return 2 * 6_371_008.8 * asin(min(1, chord.squareRoot()))
   }
 }

@@ -55,7 +55,7 @@ final class SandboxRepository: Sendable {
       publish(release)
       return .json(.object(["tag": .string(release.tag)]))
     case ("sandbox", "quota"):
-      setQuota(request.query["remaining"].flatMap { Int($0) }, until: now.advanced(by: .seconds(3600)) ?? now)
+      setQuota(request.query.number("remaining", in: 0...Int.max), until: now.advanced(by: .seconds(3600)) ?? now)
       return .json(.object(["quota": .string(request.query["remaining"] ?? "without end")]))
     default: return page(parts, at: now)
     }
@@ -72,8 +72,9 @@ final class SandboxRepository: Sendable {
     let value: Value?
     switch (parts.dropFirst(3).first, parts.count) {
     case (nil, _):
-      let size = request.query["per_page"].flatMap { Int($0) } ?? 30
-      let skipped = ((request.query["page"].flatMap { Int($0) } ?? 1) - 1) * size
+      // GitHub limits both and refuses none; no repository has so many pages.
+      let size = request.query.number("per_page", in: 1...100) ?? 30
+      let skipped = ((request.query.number("page", in: 1...1_000_000) ?? 1) - 1) * size
       value = .list(releases.reversed().dropFirst(skipped).prefix(size).map { $0.value(origin) })
     case ("latest", 4): value = published.last?.value(origin)
     case ("tags", 5): value = published.first { $0.tag == parts[4] }?.value(origin)
@@ -96,7 +97,7 @@ final class SandboxRepository: Sendable {
         state.quota = nil
         return nil
       }
-      state.quota = max(0, left - 1)
+      state.quota = left > 0 ? left - 1 : 0
       return left > 0 ? nil : state.quotaEnds
     }
     guard let end else { return nil }
@@ -138,9 +139,9 @@ final class SandboxRepository: Sendable {
     else { return .page("Signature not valid", status: 403) }
     let tag = "\"\(SHA256.digest(of: file) ?? "")\""
     let headers: HTTPHeaders = ["Content-Type": "application/octet-stream", "ETag": tag]
-    guard request.headers["If-Range"] == tag,
-      let first = request.headers["Range"].flatMap({ Int($0.dropFirst("bytes=".count).dropLast()) }), first < file.count
-    else { return HTTPServerResponse(headers: headers, body: .bytes(file)) }
+    guard request.headers["If-Range"] == tag, let first = request.firstByte(ofFileWith: file.count) else {
+      return HTTPServerResponse(headers: headers, body: .bytes(file))
+    }
     var answer = HTTPServerResponse(status: 206, headers: headers, body: .bytes(Array(file[first...])))
     answer.headers["Content-Range"] = "bytes \(first)-\(file.count - 1)/\(file.count)"
     return answer

@@ -194,4 +194,42 @@ private func withSandbox(
       #expect(sandbox.summaryLines() == ["releases: 20260215, 20260401, 20261123", "downloads: 2"])
     }
   }
+
+  private static let all = "20260501 20260401 20260215"
+
+  @Test(arguments: [
+    ("page=1", all), ("page=0", all), ("page=-1", all), ("page=-9223372036854775808", all), ("page=x", all),
+    ("page=", all), ("page=1e400", all), ("page=2", ""), ("page=9223372036854775807", ""),
+    ("page=99999999999999999999", ""), ("per_page=9223372036854775807", all), ("per_page=x", all),
+    ("per_page=0", "20260501"), ("per_page=-1", "20260501"), ("per_page=-9223372036854775808", "20260501"),
+    ("per_page=1&page=2", "20260401"), ("per_page=-1&page=3", "20260215"),
+    ("per_page=9223372036854775807&page=9223372036854775807", ""),
+  ])
+  func `the sandbox limits pages as GitHub does`(_ query: String, _ tags: String) async throws {
+    try await withSandbox { sandbox, _, _ in
+      let url = "\(sandbox.baseURL)/api/repos/example-org/rail-data/releases?\(query)"
+      let answer = try await HTTPClient().send(HTTPRequest("GET", url, headers: ["User-Agent": "tests"]))
+      let releases = try #require(try JSON.parse(answer.body).list)
+      #expect(releases.compactMap { $0["tag_name"]?.string }.joined(separator: " ") == tags)
+    }
+  }
+
+  @Test(arguments: OddNumbers.texts)
+  func `the sandbox answers odd numbers`(_ odd: String) async throws {
+    try await withSandbox { sandbox, _, _ in
+      let http = HTTPClient()
+      func status(_ path: String, _ headers: HTTPHeaders = ["User-Agent": "tests"]) async throws -> Int {
+        try await http.send(HTTPRequest("GET", sandbox.baseURL + path, headers: headers)).status
+      }
+      let file = "/storage/20260401-99999999999/stage3_final.json"
+      let tag = try #require(try await http.send(HTTPRequest("GET", sandbox.baseURL + file)).headers["ETag"])
+      let range = try await status(file, ["Range": "bytes=\(odd)-", "If-Range": tag])
+      #expect(range == (odd == "0" ? 206 : 200))
+      #expect([200, 403].contains(try await status("/storage/20260401-\(odd)/stage3_final.json")))
+      #expect(try await status("/sandbox/quota?remaining=\(odd)") == 200)
+      let spent = odd == "0" || odd.hasPrefix("-")
+      #expect(try await status("/api/repos/example-org/rail-data/releases/latest") == (spent ? 403 : 200))
+      #expect(try await status("/api/repos/example-org/rail-data/releases/tags/\(odd)") == (spent ? 403 : 404))
+    }
+  }
 }
