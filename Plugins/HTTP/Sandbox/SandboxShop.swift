@@ -11,6 +11,9 @@ final class SandboxShop: Sendable {
     var answers: [String: Value] = [:]
   }
 
+  /// The ids that a request may give to an item.
+  private static let ids = 1...Int(Int32.max)
+
   private let state: Mutex<State>
   private let archive: [UInt8]
 
@@ -69,8 +72,8 @@ final class SandboxShop: Sendable {
 
   private func page(_ request: HTTPServerRequest) -> HTTPServerResponse {
     let items = items
-    let limit = min(max(request.query["limit"].flatMap { Int($0) } ?? items.count, 1), 1000)
-    let page = min(max(request.query["page"].flatMap { Int($0) } ?? 1, 1), 1_000_000)
+    let limit = request.query.number("limit", in: 1...1000) ?? min(max(items.count, 1), 1000)
+    let page = request.query.number("page", in: 1...1_000_000) ?? 1
     let start = min((page - 1) * limit, items.count)
     let end = min(start + limit, items.count)
     var answer = HTTPServerResponse.json(.list(Array(items[start..<end])))
@@ -80,7 +83,7 @@ final class SandboxShop: Sendable {
   }
 
   private func cursored(_ request: HTTPServerRequest) -> HTTPServerResponse {
-    let after = request.query["after"].flatMap { Int($0) } ?? 0
+    let after = request.query.number("after", in: 0...Int.max) ?? 0
     let rest = items.filter { ($0["id"]?.int ?? 0) > after }
     let data = Array(rest.prefix(2))
     return .json(
@@ -105,8 +108,7 @@ final class SandboxShop: Sendable {
     let tag = "\"\(bytes.count)\""
     var answer = HTTPServerResponse(
       headers: ["Content-Type": type, "ETag": tag, "Accept-Ranges": "bytes"], body: .bytes(bytes))
-    guard let range = request.headers["Range"], range.hasPrefix("bytes="), range.hasSuffix("-"),
-      let start = Int(range.dropFirst("bytes=".count).dropLast()), start > 0, start < bytes.count,
+    guard let start = request.firstByte(ofFileWith: bytes.count), start > 0,
       request.headers["If-Range"].map({ $0 == tag }) ?? true
     else { return answer }
     answer.status = 206
@@ -161,7 +163,10 @@ final class SandboxShop: Sendable {
     }
     var parts: [Value] = []
     for (start, end) in zip(starts, starts.dropFirst()) {
-      let part = body[(start + line.count + 2)..<end]
+      // A line ends with CR LF, and a part may be missing after it.
+      let first = start + line.count + 2
+      guard first <= end else { return refused("A part of the form is missing.") }
+      let part = body[first..<end]
       let blank = part.indices.first { part[$0...].starts(with: "\r\n\r\n".utf8) } ?? part.startIndex
       let head = String(decoding: part[..<blank], as: UTF8.self)
       parts.append(.object(["head": .string(head), "bytes": .int(max(0, part.endIndex - blank - 4))]))
@@ -174,13 +179,15 @@ final class SandboxShop: Sendable {
     case "GET": return items.first { $0["id"]?.int == id }.map { .json($0) } ?? missing
     case "PUT":
       guard let fields = fields(request) else { return refused("An item is a map.") }
+      // The next item gets a greater id, which must fit.
+      guard Self.ids.contains(id) else { return refused("An item's id is a number from 1 to \(Self.ids.upperBound).") }
       let isNew = state.withLock { state -> Bool in
         if let index = state.items.firstIndex(where: { $0.id == id }) {
           state.items[index].fields = fields
           return false
         }
         state.items.append((id, fields))
-        state.nextID = max(state.nextID, id < .max ? id + 1 : id)
+        state.nextID = max(state.nextID, id + 1)
         return true
       }
       return .json(Self.value(id, fields), status: isNew ? 201 : 200)

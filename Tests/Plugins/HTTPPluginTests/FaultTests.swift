@@ -193,4 +193,40 @@ import Testing
       #expect(!FileManager.default.fileExists(atPath: "\(folder)/x"))
     }
   }
+
+  @Test(arguments: OddNumbers.texts)
+  func `the sandbox answers odd numbers`(_ odd: String) async throws {
+    try await withShop { _, sandbox, _ in
+      let http = HTTPClient()
+      func answer(_ method: String, _ path: String, _ headers: HTTPHeaders = [:]) async throws -> HTTPResponse {
+        let body = method == "GET" || method == "DELETE" ? nil : Array(#"{"name":"Glue"}"#.utf8)
+        return try await http.send(HTTPRequest(method, sandbox.baseURL + path, headers: headers, body: body))
+      }
+      let paths = [
+        "/items?limit=", "/items?page=", "/items?limit=2&page=", "/items?page=2&limit=", "/cursor/items?after=",
+      ]
+      for path in paths {
+        #expect(try await answer("GET", path + odd).status == 200)
+      }
+      #expect(try await answer("GET", "/items?page=\(odd)&limit=\(odd)").status == 200)
+      #expect(try await answer("GET", "/files/items.csv", ["Range": "bytes=\(odd)-"]).status == 200)
+      for method in ["GET", "PUT", "PATCH", "DELETE"] where !odd.isEmpty {
+        #expect([404, 422].contains(try await answer(method, "/items/\(odd)").status))
+      }
+      let made = try await answer("POST", "/items")
+      #expect(made.status == 201)
+      #expect(made.headers["Location"] == "/items/6")
+    }
+  }
+
+  @Test(arguments: [
+    ("9223372036854775807", "200 []"), ("0", "200 2"), ("-1", "200 2"), ("x", "200 2"), ("3", "200 1"), ("4", "200 []"),
+  ])
+  func `the sandbox limits pages`(_ page: String, _ count: String) async throws {
+    try await withShop { _, sandbox, _ in
+      let answer = try await HTTPClient().send(HTTPRequest("GET", "\(sandbox.baseURL)/items?limit=2&page=\(page)"))
+      let items = try #require(try JSON.parse(answer.body).list)
+      #expect("\(answer.status) \(items.isEmpty ? "[]" : "\(items.count)")" == count)
+    }
+  }
 }

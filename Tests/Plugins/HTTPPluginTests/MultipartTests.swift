@@ -110,6 +110,22 @@ import Testing
     #expect(handler.sent.withLock { $0.body }.isEmpty)
   }
 
+  @Test(
+    arguments: [
+      ("--X\r\n--X--\r\n", "A part of the form is missing."), ("--X--\r\n", nil), ("--X", "The form has no end."),
+      ("", "The form has no end."), ("--X\r\n\r\n--X--\r\n", nil), ("--X\r\n\r\n\r\n\r\n--X--\r\n", nil),
+    ] as [(String, String?)])
+  func `the sandbox refuses a form without its parts`(_ form: String, _ fault: String?) async throws {
+    try await withShop { _, sandbox, _ in
+      let answer = try await HTTPClient().send(
+        HTTPRequest(
+          "POST", "\(sandbox.baseURL)/uploads", headers: ["Content-Type": "multipart/form-data; boundary=X"],
+          body: Array(form.utf8)))
+      #expect(answer.status == (fault == nil ? 201 : 422))
+      #expect(try JSON.parse(answer.body)["detail"]?.string == fault)
+    }
+  }
+
   @Test func `the sandbox says what it was handed`() async throws {
     try await withShop { service, _, _ in
       let output = try await run(
