@@ -114,7 +114,7 @@ final class StationboardSandbox: ServedSandbox {
         return .json(.object(["line": .string(line), "trouble": .bool(trouble != nil)]))
       case "/sandbox/mode":
         let (mode, realtime) = (query["is"] ?? "full", query["rt"] ?? "applied")
-        self.mode(mode, realtime: realtime, boards: query["boards"].flatMap { Int($0) } ?? .max)
+        self.mode(mode, realtime: realtime, boards: query.number("boards", in: 0...Int.max) ?? .max)
         return .json(.object(["mode": .string(mode), "realtime": .string(realtime)]))
       default: return Self.error("not_found", status: 404)
       }
@@ -151,6 +151,11 @@ final class StationboardSandbox: ServedSandbox {
       return answer
     }
 
+    /// A number as boards read it: 0 is the default (contract, section 4.1).
+    private static func number(_ name: String, in range: ClosedRange<Int>, _ query: HTTPQuery) -> Int? {
+      query[name].flatMap { Int($0) } == 0 ? nil : query.number(name, in: range)
+    }
+
     private func board(_ query: HTTPQuery, _ request: HTTPServerRequest, at now: Timestamp) -> HTTPServerResponse {
       let asked = query["stop_id"] ?? query["stationId"] ?? query["station_id"] ?? ""
       guard !asked.isEmpty else {
@@ -183,8 +188,8 @@ final class StationboardSandbox: ServedSandbox {
             headers: ["x-md-rt-reason": "unchanged_since_rt", "x-md-rt-fetched-at": SandboxNetwork.text(fetchedAt)])
         }
       }
-      let limit = query["limit"].flatMap { Int($0) }.flatMap { $0 == 0 ? nil : min(max($0, 1), 500) } ?? 300
-      let window = query["window_minutes"].flatMap { Int($0) }.flatMap { $0 == 0 ? nil : min(max($0, 30), 720) } ?? 210
+      let limit = Self.number("limit", in: 1...500, query) ?? 300
+      let window = Self.number("window_minutes", in: 30...720, query) ?? 210
       let isWithAlerts = !["0", "false", "no", "off"].contains(query["include_alerts"] ?? "1")
       return state.withLock { state in
         state.boards += 1
@@ -232,7 +237,7 @@ final class StationboardSandbox: ServedSandbox {
     // MARK: Stops
 
     private static func limit(_ query: HTTPQuery) -> Int {
-      query["limit"].flatMap { Int($0) }.map { min(max($0, 1), 50) } ?? 20
+      query.number("limit", in: 1...50) ?? 20
     }
 
     private func search(_ query: HTTPQuery) -> HTTPServerResponse {

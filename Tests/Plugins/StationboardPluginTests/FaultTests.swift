@@ -141,4 +141,38 @@ import Testing
         try await client.searchStops("bern").stops.map(\.id) == ["Parent8507000", "Parent8507083", "Parent8590010"])
     }
   }
+
+  @Test(arguments: OddNumbers.texts)
+  func `the sandbox answers odd numbers`(_ odd: String) async throws {
+    try await withSandbox { sandbox, _, _ in
+      let http = HTTPClient()
+      let board = "/api/stationboard?stop_id=Parent8507000"
+      for path in [
+        "\(board)&limit=", "\(board)&window_minutes=", "\(board)&since_rt=", "\(board)&include_alerts=",
+        "/api/stationboard?stop_id=", "/api/stops/search?q=bern&limit=", "/api/stops/search?q=",
+        "/api/stops/nearby?lat=",
+        "/api/stops/nearby?lat=46.9&lon=7.4&limit=", "/api/stops/nearby?lat=1e308&lon=", "/sandbox/mode?boards=",
+        "/sandbox/train?line=IC61&delay=", "/sandbox/train?line=IC61&cancelled=trip&known=", "\(board)&debug=",
+      ] {
+        let answer = try await http.send(HTTPRequest("GET", sandbox.baseURL + path + odd))
+        #expect([200, 400, 404].contains(answer.status), "\(path)\(odd)")
+      }
+    }
+  }
+
+  @Test(
+    arguments: [
+      ("-1", 1), ("-9223372036854775808", 1), ("-99999999999999999999", 1), ("1", 1), ("2", 2), ("0", nil), ("x", nil),
+      ("9223372036854775807", nil), ("99999999999999999999", nil),
+    ] as [(String, Int?)])
+  func `the sandbox limits boards as the service does`(_ limit: String, _ count: Int?) async throws {
+    try await withSandbox { sandbox, _, _ in
+      func rows(_ limit: String) async throws -> Int? {
+        let url = "\(sandbox.baseURL)/api/stationboard?stop_id=Parent8507000&limit=\(limit)"
+        return try JSON.parse(try await HTTPClient().send(HTTPRequest("GET", url)).body)["departures"]?.list?.count
+      }
+      let all = try await rows("500")
+      #expect(try await rows(limit) == count ?? all)
+    }
+  }
 }
