@@ -95,7 +95,9 @@ public struct TimeBlock: ValidatedFieldSet, Equatable {
 /// Minutes since midnight of a time such as 09:30.
 private func minutes(_ text: String) -> Int? {
   let parts = text.split(separator: ":")
-  guard parts.count == 2, let hour = Int(parts[0]), let minute = Int(parts[1]) else { return nil }
+  guard parts.count == 2, let hour = Int(parts[0]), let minute = Int(parts[1]), (0...24).contains(hour),
+    (0...59).contains(minute)
+  else { return nil }
   return hour * 60 + minute
 }
 

@@ -288,4 +288,30 @@ import Testing
         == "The server refused the request. POST http://h/ was answered with HTTP status 400: Validation failed. "
         + "/profile/name: is missing.")
   }
+
+  @Test(arguments: OddNumbers.texts)
+  func `the sandbox answers odd numbers`(_ odd: String) async throws {
+    try await withBackend { sandbox, _ in
+      let http = HTTPClient()
+      let order = try await http.send(HTTPRequest("GET", "\(sandbox.baseURL)/sandbox/backend?failures=\(odd)"))
+      #expect(order.status == (["9223372036854775807", "0"].contains(odd) ? 200 : 400))
+      let profile =
+        #"{"profile":{"name":"Jo","stage":"Recent Grad","targetRole":"iOS","timeBudgetHoursPerDay":\#(odd),"availableDays":["Mon"]}}"#
+      let answer = try await http.send(
+        HTTPRequest("POST", "\(sandbox.baseURL)/generate/routine", body: Array(profile.utf8)))
+      #expect([200, 400].contains(answer.status))
+    }
+  }
+
+  @Test(arguments: [
+    ("22:30", "00:15", 1.75), ("09:30", "24:00", 14.5), ("9223372036854775807:00", "10:00", 0.0),
+    ("-9223372036854775808:00", "10:00", 0.0), ("10:00", "10:9223372036854775807", 0.0), ("10", "11", 0.0),
+  ])
+  func `a block's times are within a day`(_ start: String, _ end: String, _ hours: Double) {
+    var block = TimeBlock()
+    block.durationHours = nil
+    block.start = start
+    block.end = end
+    #expect(block.hours == hours)
+  }
 }
