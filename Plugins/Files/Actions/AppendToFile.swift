@@ -29,7 +29,9 @@ enum AppendToFile: PreviewingAction, ReconcilingAction {
     let file = try files.file(input.path, in: context)
     let size = try await size(of: file)
     let added = FileContent.bytes(input.text, input.bytes).count
-    return [Change("the file '\(file.path)'", from: size.map { "\($0) bytes" }, to: "\((size ?? 0) + added) bytes")]
+    // A sparse file may be as large as an int says.
+    let sum = (size ?? 0).magnitude + added.magnitude
+    return [Change("the file '\(file.path)'", from: size.map { "\($0) bytes" }, to: "\(sum) bytes")]
   }
 
   static func baseline(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> Baseline {
@@ -46,9 +48,10 @@ enum AppendToFile: PreviewingAction, ReconcilingAction {
     let size = try await size(of: file) ?? 0
     if size == baseline.bytes { return added.isEmpty ? .done(try output(file, size)) : .notDone }
     let look = "look at '\(file.path)' from byte \(baseline.bytes) on, where it ended before the step"
-    guard size >= baseline.bytes + added.count, size <= files.maxBytes else { return .unknown(look) }
+    let (end, isTooLarge) = baseline.bytes.addingReportingOverflow(added.count)
+    guard !isTooLarge, size >= end, size <= files.maxBytes else { return .unknown(look) }
     let found = try await file.read(limit: files.maxBytes).dropFirst(baseline.bytes).prefix(added.count)
-    return found.elementsEqual(added) ? .done(try output(file, baseline.bytes + added.count)) : .unknown(look)
+    return found.elementsEqual(added) ? .done(try output(file, end)) : .unknown(look)
   }
 
   static func run(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> Output {
