@@ -232,4 +232,29 @@ private let geography = 1_207_731
     #expect(wireDate(try #require(Timestamp("2025-05-19T23:30:00Z"))) == "Tue, 20 May 2025 09:30:00 +1000")
     #expect(wireDate(try #require(Timestamp("2026-11-20T09:30:00Z"))) == "Fri, 20 Nov 2026 20:30:00 +1100")
   }
+
+  @Test(arguments: OddNumbers.texts)
+  func `answers odd numbers`(_ odd: String) async throws {
+    try await withSandbox { sandbox, client, _ in
+      _ = try await client.userList()
+      let school = sandbox.handler.school
+      let session = try #require(school.sessions.first)
+      let key = "&apikey=\(school.apiKey)&sessiontoken=\(session.key)&sessionkey="
+      let http = HTTPClient()
+      for query in [
+        "getmarkbook\(key)\(session.value.key)&key=", "getmarkbookalt\(key)\(session.value.key)&key=",
+        "putstudentresult\(key)\(session.value.key)&key=\(geography)&sid=0047218&studentkey=",
+        "putstudentresult\(key)\(session.value.key)&key=\(geography)&sid=0047218&studentkey=12&taskkey=",
+        "putstudentresult\(key)\(session.value.key)&key=\(geography)&sid=0047218&studentkey=12&taskkey=7"
+          + "&taskname=Half-Yearly%20Exam%20(50%25%20%3D%20pass)&result=",
+        "getmarkbook\(key)\(session.value.key)&key=\(geography)&more=",
+        "updatestudentclass\(key)\(session.value.key)&key=\(geography)&sid=0047218&studentkey=12&classkey=",
+        "userlist\(key)",
+      ] {
+        let answer = try await http.send(HTTPRequest("GET", "\(sandbox.baseURL)?action=\(query)\(odd)"))
+        #expect(answer.status == 200)
+        #expect(try JSON.parse(answer.body)["status"]?.string?.isEmpty == false)
+      }
+    }
+  }
 }
