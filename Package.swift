@@ -210,7 +210,7 @@ let package = Package(
         .target(
           name: "Operations",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "Calendars", "Recipes", "RunState", "Runs", "Scheduler", "Threads",
+            "ActionKit", "Agent", "Basics", "Calendars", "Recipes", "RunState", "Runs",
           ]),
         .tests(
           of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Operations", "ProcessTestKit", "Recipes",
@@ -259,7 +259,7 @@ let package = Package(
         .tests(of: "RecipeTesting", "ActionKit", "ActionTestKit", "Basics", "PluginList", "Recipes"),
         .tests(
           of: "RunTestKit", "ActionKit", "ActionTestKit", "Basics", "MarkbookPlugin", "Recipes", "RunState", "Runs"),
-        .tests(of: "Simulator", "ActionKit", "Agent", "Basics", "RunState", "RunTestKit", "Runs"),
+        .tests(of: "Simulator", "ActionKit", "Agent", "Basics", "Operations", "RunState", "RunTestKit", "Runs"),
       ]),
     // The programs, and their own parts.
     floor(

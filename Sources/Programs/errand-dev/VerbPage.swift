@@ -8,7 +8,7 @@ func verbPage() -> String {
     "# Requests to an agent", "",
     "Each command, API path and page sends one of these requests to the agent of a state folder. On the socket `agent.sock`, a request is a JSON object whose member `ask` names the request. "
       + "[`AgentProtocol.swift`](../Sources/Runtime/Agent/AgentProtocol.swift) explains the lines, and "
-      + "[`AgentReplyCoding.swift`](../Sources/Runtime/Agent/AgentReplyCoding.swift) the answers.", "",
+      + "[`AgentReplyCoding.swift`](../Sources/Runtime/Operations/AgentReplyCoding.swift) the answers.", "",
     "On the socket, the agent identifies the caller by the account that the kernel reports. A client of the agent's own "
       + "account can name a person when it connects. A request never says who sends it.", "",
     "Any request can be refused as `request` if it doesn't match this page, and as `state` if the agent can't use its state.",
