@@ -24,14 +24,14 @@ struct GeneratedFile {
 
 /// Every generated file, as it should be.
 func generatedFiles(in root: URL) throws(ToolError) -> [GeneratedFile] {
-  var files = [try templateFile(in: root)]
+  var files = [try templateFile(in: root), try operationList(in: root)]
   for plugin in everyPlugin {
     files.append(.page("\(folder(of: plugin))/README.md", PluginDescriptor(plugin).markdown()))
   }
   files.append(.page("Sources/Language/Expressions/README.md", functionPage()))
   let catalog = ActionCatalog(everyPlugin)
   files.append(.page("docs/keys.md", keyPage(catalog)))
-  files.append(.page("docs/agent-requests.md", verbPage()))
+  files.append(.page("docs/agent-requests.md", operationPage()))
   files.append(.page("docs/journal.md", try journalPage()))
   files.append(.page("docs/state-machines.md", statePage()))
   for schema in FileSchema.allCases {

@@ -32,9 +32,17 @@ do {
     switch parsed.command.first {
     case "generate":
       let root = try Package.root()
-      for file in try generatedFiles(in: root) {
+      let files = try generatedFiles(in: root)
+      // This program has the list that it was built with.
+      let isOther = files.contains {
+        $0.path == operationListPath && (try? root.appending(path: $0.path).text()) != $0.text
+      }
+      for file in files {
         try file.write(in: root)
         print("wrote \(file.path)")
+      }
+      if isOther {
+        print("Next: the list of operations is another one now; run '\(GeneratedFile.command)' again for their page.")
       }
     case "verify":
       let faults = try await Verification(root: try Package.root()).faults()

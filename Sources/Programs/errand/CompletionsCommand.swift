@@ -262,14 +262,14 @@ private struct Completion {
 
   private func workers() async throws(RuntimeError) -> [Candidate] {
     let workers = try await asking { requests, _ throws(RuntimeError) in
-      try await requests.ask(.workers) { if case .workers(let workers) = $0 { workers } else { nil } }
+      try await requests.ask(ListWorkers()).workers
     }
     return (workers ?? []).map { Candidate($0.name, $0.host.safe) }
   }
 
   private func tokens() async throws(RuntimeError) -> [Candidate] {
     let tokens = try await asking { requests, _ throws(RuntimeError) in
-      try await requests.ask(.tokens) { if case .tokens(let tokens) = $0 { tokens } else { nil } }
+      try await requests.ask(ListTokens()).tokens
     }
     return (tokens ?? []).map { Candidate($0.name, $0.scopes.map(\.rawValue).joined(separator: ", ")) }
   }

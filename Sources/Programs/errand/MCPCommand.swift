@@ -120,7 +120,7 @@ private actor ToolAgent {
   func caller(note: @escaping @Sendable (String) -> Void) -> ToolCaller {
     ToolCaller(
       principal: "account",
-      ask: { [self] request throws(RequestRefusedError) in try await ask(request) },
+      answer: { [self] operation throws(RequestRefusedError) in try await ask(operation) },
       follow: { [self] run throws(RequestRefusedError) in try await follow(run) },
       outlivesAgent: true, hide: { [self] in hide($0) }, note: note)
   }
@@ -214,48 +214,57 @@ private actor ToolAgent {
 
   // MARK: Requests
 
-  private func ask(_ request: AgentRequest) async throws(RequestRefusedError) -> AgentReply {
+  private func ask(_ operation: any Operation) async throws(RequestRefusedError) -> any OperationAnswer {
     // An agent that ended may or may not have executed the request; the requests made here may be repeated.
     for _ in 0..<3 {
       let connection = try await connection()
-      let reply = try? await AgentRequests(connection: connection).first(request)
+      let answer = await answer(to: operation, over: connection)
       await leave(connection)
-      if let reply { return reply }
+      if let answer { return try answer.get() }
     }
     throw RequestRefusedError(.state, "the agent ended; try again")
   }
 
-  private func follow(_ run: String) async throws(RequestRefusedError) -> AsyncStream<AgentReply> {
+  /// The answer or the refusal; nil if the agent ended.
+  private func answer<Asked: Operation>(
+    to operation: Asked, over connection: AgentConnection
+  ) async -> Result<any OperationAnswer, RequestRefusedError>? {
+    do {
+      return try await connection.answer(to: operation).map { .success($0) }
+    } catch let refusal as RequestRefusedError {
+      return .failure(refusal)
+    } catch {
+      return nil
+    }
+  }
+
+  private func follow(_ run: String) async throws(RequestRefusedError) -> AsyncThrowingStream<RunEvent, any Error> {
     let connection = try await connection()
-    let (stream, sink) = AsyncStream.makeStream(of: AgentReply.self)
+    let (stream, sink) = AsyncThrowingStream<RunEvent, any Error>.makeStream()
     // Ends with the answers; cancelled when they are no longer read.
     let task = Task {
       // A run that no agent is running continues once it is resumed.
       let isServed: Bool
       if let agent = connection.agent {
         isServed = await agent.service.isCarriedOn(run)
-      } else if case .status(let report)? = try? await AgentRequests(connection: connection).first(.status) {
+      } else if let report = try? await AgentRequests(connection: connection).ask(ShowStatus()) {
         isServed = report.isServing
       } else {
         isServed = false
       }
-      if let replies = try? connection.ask(isServed ? .follow(run: run) : .resume(run: run)) {
-        do { for try await reply in replies { sink.yield(reply) } } catch {
-          // The agent is gone; the end of the stream says so.
+      let request: any StreamingOperation =
+        isServed ? FollowRun.with { $0.run = run } : ResumeRun.with { $0.run = run }
+      var refusal: RequestRefusedError?
+      if let events = try? connection.events(of: request) {
+        do { for try await event in events { sink.yield(event) } } catch {
+          // If it is another error, the agent is gone; the end of the stream says so.
+          refusal = error as? RequestRefusedError
         }
       }
       await leave(connection)
-      sink.finish()
+      sink.finish(throwing: refusal)
     }
     sink.onTermination = { _ in task.cancel() }
     return stream
-  }
-}
-
-extension AgentRequests {
-  /// The first answer to a request, refusals included; nil if the agent ended.
-  fileprivate func first(_ request: AgentRequest) async throws -> AgentReply? {
-    for try await reply in try connection.ask(request) { return reply }
-    return nil
   }
 }

@@ -23,7 +23,7 @@ struct OpenCommand: DispatchedCommand {
       guard try await requests.isServed() else {
         throw RuntimeError(.unavailable, "no agent serves this folder; start one with: errand serve")
       }
-      return try await requests.ask(.issueLink) { if case .link(let url) = $0 { url } else { nil } }
+      return try await requests.ask(IssueLink()).link
     }
     let hasScreen = String(environment: "DISPLAY") != nil || String(environment: "WAYLAND_DISPLAY") != nil
     guard !parsed["print"].isGiven, hasScreen, OpenCommand.show(link) else {

@@ -88,12 +88,17 @@ extension RunCommand {
       )
     }
     let (inputs, texts) = try dispatch.sentInputs()
-    let request = AgentRequest.start(recipe: name, inputs: inputs, texts: texts, key: try dispatch.runKey())
+    let key = try dispatch.runKey()
+    let request = StartRun.with {
+      $0.recipe = name
+      $0.inputs = inputs
+      $0.texts = texts
+      $0.key = key
+    }
     let session = try await dispatch.session(
       format: parsed["log-format"].text.flatMap(ProgressDisplay.Format.init(rawValue:)) ?? .text)
-    let (run, known) = try await session.access.asking { requests throws(RuntimeError) in
-      try await requests.ask(request) { if case .accepted(let run, _, let known) = $0 { (run, known) } else { nil } }
-    }
+    let accepted = try await session.access.asking { requests throws(RuntimeError) in try await requests.ask(request) }
+    let (run, known) = (accepted.run, accepted.known)
     if let known { session.tellOfKey(run, known) }
     guard parsed["detach"].isGiven else { return try await session.follow(run, at: remote, asJSON: asJSON) }
     console.out(run)

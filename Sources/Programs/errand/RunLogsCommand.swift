@@ -183,8 +183,8 @@ struct RunLogsCommand: DispatchedCommand {
   private func watched(
     _ run: String, on connection: AgentConnection, _ read: () async throws(RuntimeError) -> Void
   ) async throws(RuntimeError) -> RunStatus? {
-    let updates: AsyncThrowingStream<AgentReply, any Error>
-    do throws(AgentError) { updates = try connection.ask(.follow(run: run)) } catch { return nil }
+    let updates: AsyncThrowingStream<RunEvent, any Error>
+    do throws(AgentError) { updates = try connection.events(of: FollowRun.with { $0.run = run }) } catch { return nil }
     // Many lines are read at once.
     let (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     // Ends with the run, and is cancelled when this returns.

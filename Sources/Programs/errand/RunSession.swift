@@ -147,7 +147,7 @@ struct RunSession: Sendable {
       }
     }
     defer { passing?.cancel() }
-    let following = try await following(connection, .submit(origin))
+    let following = try await following(connection, SubmitRun.with { $0.run = Stored(origin) })
     await connection.leave()
     switch following {
     case .ended(let record, let outputs): return report(record, outputs, asJSON: asJSON, isApart: true)
@@ -209,7 +209,12 @@ struct RunSession: Sendable {
   func run(
     _ origin: RunCreated, reading secrets: [String], key: String? = nil, asJSON: Bool
   ) async throws(RuntimeError) -> ExitCode {
-    try await follow(origin.run, asking: .submit(origin, secrets: secrets, key: key), asJSON: asJSON)
+    let submit = SubmitRun.with {
+      $0.run = Stored(origin)
+      $0.secrets = secrets
+      $0.key = key
+    }
+    return try await follow(origin.run, asking: submit, asJSON: asJSON)
   }
 
   /// Says that a run has the given key already.
@@ -236,12 +241,17 @@ struct RunSession: Sendable {
     while isServed == nil {
       let connection = try await access.connection()
       do throws(RuntimeError) {
-        let submit = AgentRequest.submit(origin, secrets: secrets, isDetached: true, isAgain: isAgain, key: key)
         // An agent that ended may or may not have accepted the run; the next agent knows.
-        let answer = try await AgentRequests(connection: connection).askOnce(submit) {
-          if case .accepted(let run, let isServing, let known) = $0 { (run, isServing, known) } else { nil }
+        let submit = SubmitRun.with {
+          $0.run = Stored(origin)
+          $0.secrets = secrets
+          $0.detach = true
+          $0.again = isAgain
+          $0.key = key
         }
-        if let answer { (run, isServed, known) = answer }
+        if let answer = try await AgentRequests(connection: connection).askOnce(submit) {
+          (run, isServed, known) = (answer.run, answer.isServing, answer.known)
+        }
       } catch {
         await connection.leave()
         throw error
@@ -266,7 +276,7 @@ struct RunSession: Sendable {
   ///
   /// - Parameter isOneOfAll: Whether this process, if it is the agent, resumes all other runs meanwhile.
   func resume(_ run: String, isOneOfAll: Bool = false, asJSON: Bool) async throws(RuntimeError) -> ExitCode {
-    try await follow(run, asking: .resume(run: run), isOneOfAll: isOneOfAll, asJSON: asJSON)
+    try await follow(run, asking: ResumeRun.with { $0.run = run }, isOneOfAll: isOneOfAll, asJSON: asJSON)
   }
 
   /// Follows a run that a process is running, or reports that none is; of a run that has ended it shows the end.
@@ -277,7 +287,7 @@ struct RunSession: Sendable {
       await connection.leave()
       throw RuntimeError(.waiting, "nothing is running that run; resume it: errand runs resume \(run)")
     }
-    let following = try await following(connection, .follow(run: run))
+    let following = try await following(connection, FollowRun.with { $0.run = run })
     await connection.leave()
     switch following {
     case .ended(let record, let outputs): return report(record, outputs, asJSON: false)
@@ -288,7 +298,7 @@ struct RunSession: Sendable {
 
   /// Sends a request and follows the run; when the agent ends before the run, this process takes its place.
   private func follow(
-    _ run: String, asking request: AgentRequest, isOneOfAll: Bool = false, asJSON: Bool
+    _ run: String, asking request: any StreamingOperation, isOneOfAll: Bool = false, asJSON: Bool
   ) async throws(RuntimeError) -> ExitCode {
     if let remote = access.remote { return try await follow(run, at: remote, asking: request, asJSON: asJSON) }
     var request = request
@@ -332,10 +342,10 @@ struct RunSession: Sendable {
 
   /// Sends a request to an agent elsewhere, and follows the run until it ends, also where the connection is cut.
   func follow(
-    _ run: String, at remote: RemoteAgent, asking first: AgentRequest? = nil, asJSON: Bool = false
+    _ run: String, at remote: RemoteAgent, asking first: (any StreamingOperation)? = nil, asJSON: Bool = false
   ) async throws(RuntimeError) -> ExitCode {
     let connection = AgentConnection.remote(remote)
-    var request = first ?? .follow(run: run)
+    var request = first ?? FollowRun.with { $0.run = run }
     let followed = FollowedRun(run)
     var failures = 0
     var heard = 0
@@ -368,7 +378,10 @@ struct RunSession: Sendable {
       failures += 1
       try? await time.sleep(for: .milliseconds(250 << failures))
       if let code = Signals.shared.received { return code }
-      request = .follow(run: run, withSnapshot: true)
+      request = FollowRun.with {
+        $0.run = run
+        $0.snapshot = true
+      }
     }
   }
 
@@ -384,22 +397,25 @@ struct RunSession: Sendable {
   }
 
   /// The request to repeat: the agent that ended may or may not have carried it out.
-  private static func again(_ request: AgentRequest) -> AgentRequest {
-    guard case .submit(let run, let secrets, let isDetached, _, let key) = request else { return request }
-    return .submit(run, secrets: secrets, isDetached: isDetached, isAgain: true, key: key)
+  private static func again(_ request: any StreamingOperation) -> any StreamingOperation {
+    guard var submit = request as? SubmitRun else { return request }
+    submit.again = true
+    return submit
   }
 
   private func following(
-    _ connection: AgentConnection, _ request: AgentRequest, _ followed: FollowedRun? = nil
+    _ connection: AgentConnection, _ request: any StreamingOperation, _ followed: FollowedRun? = nil
   ) async throws(RuntimeError) -> Following {
-    let answers: AsyncThrowingStream<AgentReply, any Error>
+    let events: AsyncThrowingStream<RunEvent, any Error>
     // An agent that ended between the connection and the request has answered nothing.
-    do throws(AgentError) { answers = try connection.ask(request, leavingOut: display.ignores) } catch { return .lost }
+    do throws(AgentError) { events = try connection.events(of: request, leavingOut: display.ignores) } catch {
+      return .lost
+    }
     let animation = Task { await display.animate() }
     defer { animation.cancel() }
     // Whichever is first: the end of the run, or a key press at the terminal. The task ends with either.
     let reading = Task { () -> Result<Following, RuntimeError> in
-      do throws(RuntimeError) { return .success(try await read(answers, connection, followed)) } catch {
+      do throws(RuntimeError) { return .success(try await read(events, connection, followed)) } catch {
         return .failure(error)
       }
     }
@@ -423,18 +439,18 @@ struct RunSession: Sendable {
 
   /// Shows progress until the run ends or the replies do.
   private func read(
-    _ answers: AsyncThrowingStream<AgentReply, any Error>, _ connection: AgentConnection, _ followed: FollowedRun?
+    _ events: AsyncThrowingStream<RunEvent, any Error>, _ connection: AgentConnection, _ followed: FollowedRun?
   ) async throws(RuntimeError) -> Following {
     var accepted: String?
     do {
-      for try await answer in answers {
+      for try await event in events {
         followed?.hear()
-        switch answer {
+        switch event {
         case .run(let record): console.say("connected again; the run is \(record.status.rawValue)")
-        case .accepted(let run, _, let known):
-          accepted = run
-          followed?.note(run)
-          if let known { tellOfKey(run, known) }
+        case .accepted(let answer):
+          accepted = answer.run
+          followed?.note(answer.run)
+          if let known = answer.known { tellOfKey(answer.run, known) }
         case .progress(let progress): display.show(progress)
         case .waits(let wait): display.wait(until: wait.until, for: wait.reason, at: wait.url)
         case .ended(let record):
@@ -444,18 +460,19 @@ struct RunSession: Sendable {
             recorder.note(acts: try await acts(of: record, in: connection))
           }
           return .ended(record, outputs: try await AgentRequests(connection: connection).value(record.outputs))
-        case .refused(let refusal):
-          var failure = RuntimeError(refusal, isStateElsewhere: connection.isStateElsewhere)
-          if let accepted, refusal.kind == .state {
-            failure.message += " The run is not over. \(RunSession.whoGoesOn(with: accepted))"
-          }
-          throw failure
-        default: throw RuntimeError(.unavailable, "the agent answered something else")
+        // Changes of all runs, which nobody asked for here.
+        case .notice: break
         }
       }
       return .lost
     } catch let error as RuntimeError {
       throw error
+    } catch let refusal as RequestRefusedError {
+      var failure = RuntimeError(refusal, isStateElsewhere: connection.isStateElsewhere)
+      if let accepted, refusal.kind == .state {
+        failure.message += " The run is not over. \(RunSession.whoGoesOn(with: accepted))"
+      }
+      throw failure
     } catch let error as RecordError {
       throw RuntimeError(.unavailable, "the agent's answer cannot be read: \(error.message)")
     } catch {

@@ -30,13 +30,17 @@ struct RunSteering: DispatchedCommand {
 
   private func start() async throws(RuntimeError) -> ExitCode {
     let (inputs, texts) = try dispatch.sentInputs()
-    let request = AgentRequest.start(
-      recipe: parsed["recipe"].text ?? "", inputs: inputs, texts: texts, key: try dispatch.runKey())
-    let (run, known) = try await session.access.asking { requests throws(RuntimeError) in
-      try await requests.ask(request) { if case .accepted(let run, _, let known) = $0 { (run, known) } else { nil } }
+    let key = try dispatch.runKey()
+    let request = StartRun.with {
+      $0.recipe = parsed["recipe"].text ?? ""
+      $0.inputs = inputs
+      $0.texts = texts
+      $0.key = key
     }
+    let accepted = try await session.access.asking { requests throws(RuntimeError) in try await requests.ask(request) }
+    let run = accepted.run
     console.out(run)
-    if let known {
+    if let known = accepted.known {
       session.tellOfKey(run, known)
       if known.isEnded { return .done }
     }
@@ -84,7 +88,11 @@ struct RunSteering: DispatchedCommand {
   private func pause() async throws(RuntimeError) -> ExitCode {
     let run = try await session.access.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
-      try await requests.tell(.pause(run: run, reason: parsed["reason"].text))
+      _ = try await requests.ask(
+        PauseRun.with {
+          $0.run = run
+          $0.reason = parsed["reason"].text
+        })
       return run
     }
     console.say(
@@ -97,8 +105,13 @@ struct RunSteering: DispatchedCommand {
     guard step == nil || output != nil else { throw RuntimeError(.usage, "a step is named only with its --output") }
     let (old, new) = try await session.access.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
-      let request = AgentRequest.retry(run: run, step: step, output: output)
-      return (run, try await requests.ask(request) { if case .retried(_, let id, _) = $0 { id } else { nil } })
+      let retried = try await requests.ask(
+        RetryRun.with {
+          $0.run = run
+          $0.step = step
+          $0.output = output
+        })
+      return (run, retried.accepted)
     }
     console.say("retrying \(old) as \(new)")
     return try await session.resume(new, asJSON: asJSON)
@@ -107,7 +120,11 @@ struct RunSteering: DispatchedCommand {
   private func cancel() async throws(RuntimeError) -> ExitCode {
     let run = try await session.access.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
-      try await requests.tell(.cancel(run: run, reason: parsed["reason"].text))
+      _ = try await requests.ask(
+        CancelRun.with {
+          $0.run = run
+          $0.reason = parsed["reason"].text
+        })
       return run
     }
     console.say("\(run) is being cancelled")
@@ -137,14 +154,13 @@ struct RunSteering: DispatchedCommand {
   // MARK: Answers of people
 
   private func resolve() async throws(RuntimeError) -> ExitCode {
-    let words = ["done", "retry", "fail"].filter { parsed[$0].isGiven }
-    guard words.count == 1, let word = words.first else {
+    let outcomes = ResolveStep.Outcome.allCases.filter { parsed[$0.rawValue].isGiven }
+    guard outcomes.count == 1, let outcome = outcomes.first else {
       throw RuntimeError(.usage, "give the step's outcome: one of --done, --retry, --fail")
     }
-    if word != "done", parsed["output"].isGiven { throw RuntimeError(.usage, "--output needs --done") }
+    if outcome != .done, parsed["output"].isGiven { throw RuntimeError(.usage, "--output needs --done") }
     let output = try givenOutput()
     let asked = parsed["step"].texts
-    let resolution: Resolution = word == "done" ? .done(output) : word == "retry" ? .retry : .fail(nil)
     let (run, steps) = try await session.access.asking { requests throws(RuntimeError) in
       let record = try await requests.shown(parsed["run"].text)
       let steps = try RunSteering.steps(asked, of: record)
@@ -154,7 +170,15 @@ struct RunSteering: DispatchedCommand {
           "--output is of one step, and \(steps.count) are named; give each its own: "
             + joined(steps.map { "'\($0)'" }))
       }
-      for step in steps { try await requests.tell(.resolve(run: record.id, step: step, as: resolution)) }
+      for step in steps {
+        _ = try await requests.ask(
+          ResolveStep.with {
+            $0.run = record.id
+            $0.step = step
+            $0.as = Word(outcome)
+            $0.output = output
+          })
+      }
       return (record.id, steps)
     }
     console.say("noted for \(joined(steps.map { "'\($0)'" })); resuming \(run)")
@@ -209,10 +233,14 @@ struct RunSteering: DispatchedCommand {
     }
     let (record, step, isAlone) = try await session.access.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
-      let decision = AgentRequest.decide(
-        run: run, step: parsed["step"].text, isApproved: isApproved, comment: parsed["comment"].text)
-      let step = try await requests.ask(decision) { if case .decided(let step, _) = $0 { step } else { nil } }
-      return (try await requests.run(run), step, await requests.connection.leavesAlone(run))
+      let answer = try await requests.ask(
+        DecideStep.with {
+          $0.run = run
+          $0.step = parsed["step"].text
+          $0.approved = isApproved
+          $0.comment = parsed["comment"].text
+        })
+      return (try await requests.run(run), answer.decided, await requests.connection.leavesAlone(run))
     }
     console.say(
       "\(isApproved ? "approved" : "rejected") '\(step)' of \(record.id) as \(remote == nil ? by : "the token")")
@@ -237,20 +265,23 @@ struct RunSteering: DispatchedCommand {
     let (answer, record, isAlone) = try await session.access.asking { requests throws(RuntimeError) in
       let before = target == "any" ? nil : try await requests.found(target)
       let run = before?.run.id
-      let event = SentEvent(id: parsed["id"].text, name: name, data: given, run: run)
-      let answer = try await requests.ask(.signal(event)) {
-        if case .received(let id, let isNew) = $0 { (id: id, isNew: isNew) } else { nil }
-      }
+      let answer = try await requests.ask(
+        SendEvent.with {
+          $0.id = parsed["id"].text
+          $0.name = name
+          $0.data = given
+          $0.run = run
+        })
       if let before = before?.open { sayWhatItWaitsFor(before, besides: name) }
       guard let run else { return (answer, RunReference?.none, false) }
       return (answer, try await requests.run(run), await requests.connection.leavesAlone(run))
     }
     if asJSON {
-      console.out(json: .object(["received": .string(answer.id), "isNew": .bool(answer.isNew)]), .compact)
+      console.out(json: .object(["received": .string(answer.received), "isNew": .bool(answer.isNew)]), .compact)
     } else if !answer.isNew {
-      console.say("the event \(answer.id) was received before; nothing changed")
+      console.say("the event \(answer.received) was received before; nothing changed")
     } else {
-      console.say("received '\(name)' as \(answer.id)\(record.map { " for \($0.id)" } ?? "")")
+      console.say("received '\(name)' as \(answer.received)\(record.map { " for \($0.id)" } ?? "")")
       if let record { sayWhoGoesOn(with: record, isAlone: isAlone) }
     }
     return .done

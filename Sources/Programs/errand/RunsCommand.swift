@@ -133,7 +133,7 @@ struct RunsCommand: DispatchedCommand {
   /// The forms of the outputs that a person has to give for uncertain steps that were done, if other steps read them.
   private func outputs(ofDoubtsIn run: RunRecord, _ requests: AgentRequests) async -> [StepPath: String] {
     guard !run.uncertainSteps.isEmpty,
-      let explanation = try? await requests.explanation(asking: .explain(run: run.id))
+      let explanation = try? await requests.explanation(of: run.id)
     else { return [:] }
     return explanation.sentences.reduce(into: [:]) { outputs, sentence in
       if let step = sentence.step, let output = sentence.output { outputs[step] = output }
@@ -160,7 +160,7 @@ struct RunsCommand: DispatchedCommand {
   private func delete(_ session: RunSession) async throws(RuntimeError) -> ExitCode {
     let run = try await session.access.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text)
-      try await requests.tell(.delete(run: run.id))
+      _ = try await requests.ask(DeleteRun.with { $0.run = run.id })
       return run
     }
     console.say("deleted the run \(run.id) of \(run.recipe.safe)")

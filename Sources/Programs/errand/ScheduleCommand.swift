@@ -134,7 +134,9 @@ struct ScheduleCommand: DispatchedCommand {
     let (from, before) = (try instant("from", clock), try instant("to", clock))
     var slots: [SlotRecord] = []
     for id in chosen.isEmpty ? [String?.none] : chosen.map({ Optional($0.record.id) }) {
-      slots += try await requests.slots(.slots(SlotQuery(limit: limit, schedule: id, from: from, before: before)))
+      slots += try await requests.ask(
+        ListSlots(SlotQuery(limit: limit, schedule: id, from: from, before: before))
+      ).slots
     }
     slots = Array(slots.sorted { ($0.slot, $0.at) > ($1.slot, $1.at) }.prefix(limit))
     if asJSON {
@@ -179,12 +181,16 @@ struct ScheduleCommand: DispatchedCommand {
   private func pause(_ all: [KnownSchedule], _ requests: AgentRequests) async throws(RuntimeError) -> ExitCode {
     let id = try one(all).record.id
     if parsed.command.last == "pause" {
-      _ = try await requests.slots(.pauseSchedule(id: id, note: parsed["note"].text))
+      _ = try await requests.ask(
+        PauseSchedule.with {
+          $0.id = id
+          $0.note = parsed["note"].text
+        })
       console.say(
         "\(id) is paused; its slots are recorded and start nothing. Resume it with: errand schedule resume \(id.shellQuoted)"
       )
     } else {
-      let missed = try await requests.slots(.resumeSchedule(id: id)).filter { $0.outcome == .paused }
+      let missed = try await requests.ask(ResumeSchedule.with { $0.id = id }).slots.filter { $0.outcome == .paused }
         .reduce(0) { $0 + $1.count }
       let noted = missed == 0 ? "" : "\(counted(missed, "slot")) of the pause started nothing; "
       console.say("\(noted)\(id) starts runs again; see when with: errand schedule next \(id.shellQuoted)")
@@ -198,7 +204,7 @@ struct ScheduleCommand: DispatchedCommand {
     let schedule = try one(all)
     let id = schedule.record.id
     let clock = schedule.clock(own)
-    let slots = try await requests.slots(.resetSchedule(id: id))
+    let slots = try await requests.ask(ResetSchedule.with { $0.id = id }).slots
     let until = slots.first?.until.map { " until \(clock.date($0))" } ?? ""
     console.say(
       "\(id) decides its slots from now on again\(until); a slot that has a run doesn't start a second one, and the ledger says so. See when with: errand schedule next \(id.shellQuoted)"
@@ -209,8 +215,14 @@ struct ScheduleCommand: DispatchedCommand {
   private func trigger(_ all: [KnownSchedule], _ requests: AgentRequests) async throws(RuntimeError) -> ExitCode {
     let id = try one(all).record.id
     let (inputs, texts) = try dispatch.sentInputs()
-    let slots = try await requests.slots(
-      .trigger(id: id, overlap: overlap, inputs: inputs, texts: texts))
+    let slots = try await requests.ask(
+      TriggerSchedule.with {
+        $0.id = id
+        $0.overlap = overlap
+        $0.inputs = inputs
+        $0.texts = texts
+      }
+    ).slots
     guard slots.contains(where: { [.started, .buffered].contains($0.outcome) }) else {
       throw RuntimeError(.failed, "nothing is started: \(outcomes(of: id, slots))")
     }
@@ -227,9 +239,18 @@ struct ScheduleCommand: DispatchedCommand {
     guard let from = try instant("from", clock), let to = try instant("to", clock), from < to else {
       throw RuntimeError(.usage, "a backfill needs --from and a later --to; the slot at --to no longer counts")
     }
-    let dry = AgentRequest.backfill(id: id, from: from, to: to, overlap: overlap, isDry: true)
-    let (slots, hasMore) = try await requests.ask(dry) {
-      if case .dueSlots(let slots, let hasMore) = $0 { (slots, hasMore) } else { nil }
+    func backfill(to end: Timestamp, isDry: Bool) async throws(RuntimeError) -> BackfillSchedule.Answer {
+      try await requests.ask(
+        BackfillSchedule.with {
+          $0.id = id
+          $0.from = from
+          $0.to = end
+          $0.overlap = overlap
+          $0.dryRun = isDry
+        })
+    }
+    guard case .due(let slots, let hasMore) = try await backfill(to: to, isDry: true) else {
+      throw RuntimeError(.unavailable, "the agent answered something else")
     }
     guard !slots.isEmpty else {
       console.say(
@@ -248,12 +269,14 @@ struct ScheduleCommand: DispatchedCommand {
     }
     // A backfill of more than are listed is refused.
     let end = hasMore ? slots.last?.advanced(by: TimeSpan(nanoseconds: 1)) ?? to : to
-    let started = try await requests.slots(.backfill(id: id, from: from, to: end, overlap: overlap, isDry: false))
+    let started = try await backfill(to: end, isDry: false).slots
     console.say(outcomes(of: id, started))
     return .done
   }
 
-  private var overlap: Trigger.Overlap? { parsed["overlap"].text.flatMap(Trigger.Overlap.init(rawValue:)) }
+  private var overlap: Word<Trigger.Overlap>? {
+    parsed["overlap"].text.flatMap(Trigger.Overlap.init(rawValue:)).map { Word($0) }
+  }
 
   private func instant(_ option: String, _ clock: WallClock) throws(RuntimeError) -> Timestamp? {
     guard let text = parsed[option].text else { return nil }

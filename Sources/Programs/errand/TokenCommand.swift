@@ -20,7 +20,7 @@ struct TokenCommand: DispatchedCommand {
       case "new": return try await issue(requests, session.workspace, at: session.time.now())
       case "revoke":
         let name = parsed["name"].text ?? ""
-        try await requests.tell(.revokeToken(name: name))
+        _ = try await requests.ask(RevokeToken.with { $0.name = name })
         console.say("the token '\(name.safe)' is revoked")
         return .done
       default: return try await list(requests, session.workspace.wallClock(session.time.now()))
@@ -56,10 +56,9 @@ struct TokenCommand: DispatchedCommand {
     guard let digest = SHA256.digest(of: Array(text.utf8)) else {
       throw RuntimeError(.unavailable, "libcrypto, which makes hashes, cannot be used here")
     }
-    try await requests.tell(
-      .issueToken(
-        TokenIssued(
-          at: now, name: name, sha256: digest, scopes: scopes, recipes: parsed["recipe"].texts, expiresAt: expiresAt)))
+    let token = TokenIssued(
+      at: now, name: name, sha256: digest, scopes: scopes, recipes: parsed["recipe"].texts, expiresAt: expiresAt)
+    _ = try await requests.ask(IssueToken.with { $0.token = Stored(token) })
     try await warn(ofMissing: parsed["recipe"].texts, for: name, requests, workspace)
     if wanted.contains(.approve), !wanted.contains(.data) {
       console.say(
@@ -75,9 +74,7 @@ struct TokenCommand: DispatchedCommand {
     ofMissing recipes: [String], for token: String, _ requests: AgentRequests, _ workspace: Workspace
   ) async throws(RuntimeError) {
     if recipes.isEmpty { return }
-    var names = try await requests.ask(.recipes) {
-      if case .recipes(let recipes) = $0 { recipes.map(\.name) } else { nil }
-    }
+    var names = try await requests.ask(ListRecipes()).recipes.map(\.name)
     // Only an agent that serves has read them.
     if names.isEmpty {
       names = ((try? workspace.recipeFiles()) ?? []).compactMap { workspace.recipe($0, among: .null).recipe?.name }
@@ -91,7 +88,7 @@ struct TokenCommand: DispatchedCommand {
   }
 
   private func list(_ requests: AgentRequests, _ clock: WallClock) async throws(RuntimeError) -> ExitCode {
-    let tokens = try await requests.ask(.tokens) { if case .tokens(let tokens) = $0 { tokens } else { nil } }
+    let tokens = try await requests.ask(ListTokens()).tokens
     if asJSON {
       // The hash opens nothing.
       let shown = tokens.map { token -> Value in

@@ -71,7 +71,7 @@ struct WhyCommand: DispatchedCommand {
     }
     if workspace.isElsewhere {
       return Story(
-        kind: "run", id: record.id, explanation: try await requests.explanation(asking: .explain(run: record.id)))
+        kind: "run", id: record.id, explanation: try await requests.explanation(of: record.id))
     }
     let (facts, holder) = try await requests.facts(about: record)
     let zone = schedules.first { $0.record.id == facts.run.origin.cause.schedule }?.zone
@@ -106,12 +106,15 @@ struct WhyCommand: DispatchedCommand {
     let id = schedule.record.id
     let isNamed = parsed["at"].isGiven
     if workspace.isElsewhere {
-      let explanation = try await requests.explanation(
-        asking: .explainSchedule(id: id, at: isNamed ? at : nil))
-      return Story(kind: "schedule", id: id, explanation: explanation)
+      let answer = try await requests.ask(
+        ExplainSchedule.with {
+          $0.id = id
+          $0.at = isNamed ? at : nil
+        })
+      return Story(kind: "schedule", id: id, explanation: answer.explanation)
     }
     var facts = try await schedule.facts(around: at, isNamed: isNamed, now) { query async throws(RuntimeError) in
-      try await requests.slots(.slots(query))
+      try await requests.ask(ListSlots(query)).slots
     } run: {
       try? await requests.run($0)
     }

@@ -11,15 +11,7 @@ struct WorkersCommand: DispatchedCommand {
 
   func run() async throws(RuntimeError) -> ExitCode {
     let session = try await dispatch.session()
-    let request: AgentRequest =
-      switch parsed.command.last {
-      case "drain": .drainWorker(name: parsed["worker"].text ?? "", isUndone: parsed["undo"].isGiven)
-      case "evict": .evictWorker(name: parsed["worker"].text ?? "", isForced: parsed["force"].isGiven)
-      default: .workers
-      }
-    let workers = try await session.access.asking { requests throws(RuntimeError) in
-      try await requests.ask(request) { if case .workers(let workers) = $0 { workers } else { nil } }
-    }
+    let workers = try await session.access.asking { requests throws(RuntimeError) in try await ask(requests).workers }
     switch parsed.command.last {
     case "drain":
       for worker in workers { tellDrained(worker, isUndone: parsed["undo"].isGiven) }
@@ -31,6 +23,24 @@ struct WorkersCommand: DispatchedCommand {
     default: list(workers, session)
     }
     return .done
+  }
+
+  private func ask(_ requests: AgentRequests) async throws(RuntimeError) -> WorkerList {
+    switch parsed.command.last {
+    case "drain":
+      return try await requests.ask(
+        DrainWorker.with {
+          $0.name = parsed["worker"].text ?? ""
+          $0.undo = parsed["undo"].isGiven
+        })
+    case "evict":
+      return try await requests.ask(
+        EvictWorker.with {
+          $0.name = parsed["worker"].text ?? ""
+          $0.force = parsed["force"].isGiven
+        })
+    default: return try await requests.ask(ListWorkers())
+    }
   }
 
   private func tellDrained(_ worker: WorkerRecord, isUndone: Bool) {

@@ -14,6 +14,14 @@ package struct AgentCaller: Sendable, Equatable {
   package var account: String
   /// The recipes that it sees; all if empty.
   package var recipes: [String] = []
+  /// What it may do; an account of the machine may do everything.
+  package var scopes = Set(TokenScope.allCases)
+  /// The hash of its token, if it has one.
+  package var token: String?
+  /// Whether it is a program of the agent's own account, in this process or through the agent's socket.
+  package var isOwn = true
+  /// Whether it sees the data of runs.
+  package var seesData: Bool { scopes.contains(.data) }
   /// Whether it has a token, whose name is its own.
   package var isToken: Bool { account.hasPrefix(AgentCaller.tokenPrefix) }
 
@@ -23,6 +31,13 @@ package struct AgentCaller: Sendable, Equatable {
   package init(token: TokenIssued) {
     self.init(name: token.name, account: AgentCaller.tokenPrefix + token.name)
     recipes = token.recipes
+    scopes = Set(token.scopes)
+    self.token = token.sha256
+    isOwn = false
+  }
+
+  package func sees(recipe: String) -> Bool {
+    recipes.isEmpty || recipes.contains { $0.hasSameScalars(as: recipe) }
   }
 
   /// The cause of a run that it asks for.
@@ -50,7 +65,9 @@ package struct AgentCaller: Sendable, Equatable {
   /// - Parameters:
   ///   - account: The account at the other end.
   ///   - person: The person that the client says it speaks for.
-  package init(account: uid_t, person: String? = nil) {
+  ///   - isOwn: Whether it may ask what is reserved for programs of the agent's account.
+  package init(account: uid_t, person: String? = nil, isOwn: Bool = true) {
+    self.isOwn = isOwn
     let mayName = account == geteuid() || account == 0
     self.account = FolderLock.name(of: account)
     name = person.flatMap { mayName && !$0.trimmed.isEmpty ? $0 : nil } ?? self.account

@@ -9,8 +9,8 @@
 /// it would otherwise run a recipe with other actions or other connections than the client checked it with; any other
 /// client gets `{"error":{…}}` with `"kind":"held"`.
 ///
-/// After that each line is a request (`AgentVerb`), which the agent answers with any number of lines
-/// (`AgentReplyCoding`). Requests of one connection are served concurrently. A line that isn't a JSON object is
+/// After that each line is a request, which the agent answers with any number of lines (`SocketAnswers`). Requests of one
+/// connection are served concurrently. A line that isn't a JSON object is
 /// answered with an error, and the next line is read; a line that is too long is answered with an error and ends the
 /// connection.
 ///

@@ -32,6 +32,13 @@ package struct RequestLine: Sendable {
   /// Queues a line once the client has read most of those before it, so that a long answer is never held whole.
   @discardableResult
   package func replyInTurn(_ value: Value) async -> Bool { await room() && send(value) }
+
+  /// Queues the line that ends an answer, once the client has read most of the lines before it, or as soon as the server
+  /// stops.
+  package func replyAtEnd(_ value: Value) async {
+    _ = await room()
+    reply(value)
+  }
 }
 
 /// Listens on `agent.sock` for the holder of a folder's lock.

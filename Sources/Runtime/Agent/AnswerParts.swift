@@ -66,12 +66,12 @@ package struct PartedAnswer {
       .object(["part": .string(id), "at": .list(place.map { .string($0) }), kind: secrets?.shown(content) ?? content]))
   }
 
-  /// Sends the members that are in no part, which end the answer.
+  /// Sends the members that are in no part, which end the answer; also while the server stops.
   package func end(_ answer: ValueMap) async {
     guard isHeard else { return }
     var answer = answer
     if hasParts { answer["parts"] = .string(id) }
-    await request.replyInTurn(secrets?.shown(.map(answer)) ?? .map(answer))
+    await request.replyAtEnd(secrets?.shown(.map(answer)) ?? .map(answer))
   }
 }
 

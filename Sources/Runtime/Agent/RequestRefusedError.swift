@@ -18,6 +18,8 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     case notAsked
     /// The step asks other people to decide.
     case notAllowed
+    /// The caller's token doesn't allow it.
+    case forbidden
     /// The inputs don't match what the recipe declares.
     case inputs
     /// The key was used for another request.
@@ -64,6 +66,29 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     }
   }
 
+  /// Reads a refusal from another program. Its texts are safe for terminals from here on.
+  package init(reading value: Value) throws(RecordError) {
+    guard let kind = value["kind"]?.string.flatMap(Kind.init(rawValue:)), let message = value["message"]?.string else {
+      throw RecordError("a refusal of an unknown kind: \(value["message"]?.string?.safe ?? "")")
+    }
+    self.init(kind, message.safeText())
+    overHTTP = value["overHTTP"]?.string?.safeText()
+    faults = (value["faults"]?.list ?? []).map { fault in
+      Fault(message: (fault["message"]?.string ?? "").safeText(), pointer: (fault["pointer"]?.string ?? "").safeText())
+    }
+  }
+
+  /// The refusal for another program, whole.
+  package func encoded() -> Value {
+    var map = ValueMap([("kind", .string(kind.rawValue)), ("message", .string(message))])
+    map["overHTTP"] = overHTTP.map { .string($0) }
+    if !faults.isEmpty {
+      map["faults"] = .list(
+        faults.map { .object(["message": .string($0.message), "pointer": .string($0.pointer)]) })
+    }
+    return .map(map)
+  }
+
   package init(_ kind: Kind, _ message: String) {
     self.kind = kind
     self.message = message
@@ -82,6 +107,15 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     let choice = Choice(what: what, name: name, names: names.map { [$0.name, $0.recipe] }, rest: rest)
     message = choice.message { _ in true }
     self.choice = choice
+  }
+
+  /// A schedule that isn't there.
+  ///
+  /// - Parameter schedules: The schedules that the caller sees.
+  package static func unknownSchedule(_ id: String, among schedules: [ScheduleRecord]) -> RequestRefusedError {
+    RequestRefusedError(
+      "there is no schedule '\(id)'", meaning: id, among: schedules.map { ($0.id, $0.recipe) },
+      otherwise: schedules.isEmpty ? "no recipe that was served has an 'on'" : nil)
   }
 
   /// The refusal for a caller, who may see only some recipes.

@@ -152,7 +152,7 @@ extension RunFacts {
   }
 
   /// An agent's answer to a question.
-  package struct Answer: Sendable {
+  package struct Answer: Record {
     package var around: Surroundings
     package var others: [RunReference]
     package var events: [EventRecord]
@@ -165,13 +165,20 @@ extension RunFacts {
       self.events = events
       self.holder = holder
     }
+
+    package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+      around = try member("facts", record?.around)
+      holder = try member("holder", record?.holder)
+      others = try member("others", record?.others)
+      events = try member("events", record?.events)
+    }
   }
 
   /// The single facts around a run.
   package struct Surroundings: Record {
     var now: Timestamp
-    var schedule: ScheduleRecord?
-    var slot: SlotRecord?
+    package var schedule: ScheduleRecord?
+    package var slot: SlotRecord?
     var place: RunPlace?
 
     package init(of question: Question, in store: any StateStore, now: Timestamp) async throws(StateError) {
@@ -212,6 +219,16 @@ extension RunCause {
     // A retry has the recipe of the run that it retries.
     if cause.kind != .retry { cause.run = nil }
     return cause
+  }
+}
+
+extension ScheduleRecord {
+  /// The record for a caller who sees only some recipes: without the runs that it follows.
+  package var alone: ScheduleRecord {
+    var schedule = self
+    schedule.endsToFollow = []
+    for index in schedule.buffered.indices { schedule.buffered[index].cause = schedule.buffered[index].cause.alone }
+    return schedule
   }
 }
 

@@ -22,14 +22,18 @@ extension ScheduleHost {
         refusal.overHTTP = "'\(broken)' has errors, so it isn't served; see 'findings' of GET /api/v1/recipes/\(name)"
         throw refusal
       }
-      let names = registry.items.map(\.name)
-      throw RequestRefusedError(
-        "no recipe called '\(name)' is served", meaning: name, among: names.map { ($0, $0) })
+      throw unknownRecipe(name)
     }
     guard let recipe = registry.recipe(of: item.file, from: item.texts, in: item.language) else {
       throw RequestRefusedError(.configuration, "the recipe '\(name)' cannot be used now; errand serve says why")
     }
     return (item, recipe)
+  }
+
+  /// The refusal of a name that no served recipe has.
+  package func unknownRecipe(_ name: String) -> RequestRefusedError {
+    RequestRefusedError(
+      "no recipe called '\(name)' is served", meaning: name, among: registry.items.map { ($0.name, $0.name) })
   }
 
   /// Sees to it that recipes are found by their names; refused where they aren't.

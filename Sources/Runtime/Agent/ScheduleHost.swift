@@ -735,9 +735,7 @@ extension ScheduleHost {
   private func known(_ id: String) async throws(RequestRefusedError) {
     let schedules = await store.schedules()
     if schedules.contains(where: { $0.id.hasSameScalars(as: id) }) { return }
-    throw RequestRefusedError(
-      "there is no schedule '\(id)'", meaning: id, among: schedules.map { ($0.id, $0.recipe) },
-      otherwise: schedules.isEmpty ? "no recipe that was served has an 'on'" : nil)
+    throw RequestRefusedError.unknownSchedule(id, among: schedules)
   }
 
   /// The schedule with its entry in the recipe in force.

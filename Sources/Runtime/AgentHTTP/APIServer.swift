@@ -1,4 +1,4 @@
-/// The agent over HTTP: the same requests as on its socket (`AgentVerb`), for programs and people elsewhere.
+/// The agent over HTTP: the same operations as on its socket, for programs and people elsewhere.
 ///
 /// Each request goes through the same steps: is the agent meant (`Host`), may the page ask (`Origin`), what is asked
 /// (`Entrance`, `Routes`), who asks (the kernel for a Unix socket, else a token), may the caller (its scopes and recipes),
@@ -16,7 +16,7 @@ import Runs
 import Synchronization
 
 package final class APIServer: Sendable {
-  private let service: AgentParts
+  let service: AgentParts
   private let store: any StateStore
   private let authenticator: Authenticator
   private let tools: ToolService
@@ -181,8 +181,9 @@ package final class APIServer: Sendable {
     try entrance.check(method: request.method)
     let routed =
       entrance == .api
-      ? try Routes.verb(request.method, String(Substring(request.rawPath.utf8.dropFirst(apiRoot.utf8.count)))) : nil
-    let caller: APICaller
+      ? try Routes.operation(request.method, String(Substring(request.rawPath.utf8.dropFirst(apiRoot.utf8.count))))
+      : nil
+    let caller: AgentCaller
     switch entrance.identity {
     case .anyone: return try await answer(request, at: entrance)
     case .token: caller = try await authenticator.caller(of: request)
@@ -230,32 +231,65 @@ package final class APIServer: Sendable {
 
   /// The answer to a request of the API, whose caller is known.
   private func answer(
-    _ request: HTTPServerRequest, to routed: RoutedVerb, from caller: APICaller
+    _ request: HTTPServerRequest, to routed: RoutedOperation, from caller: AgentCaller
   ) async throws(Problem) -> HTTPServerResponse {
-    try check(routed.verb.scope, for: caller)
-    let asked = try await permitted(try routed.request(request), for: caller)
-    switch asked {
-    case .follow, .watch: return try stream(asked, for: caller)
-    default: break
+    do throws(RequestRefusedError) { try routed.operation.admit(caller) } catch { throw Problem(error) }
+    let operation = try routed.request(request)
+    if routed.operation.isStream, let operation = operation as? any StreamingOperation {
+      // A run that isn't there is told of before the stream begins.
+      do throws(RequestRefusedError) { try await service.check(operation, for: caller) } catch {
+        throw Problem(error, withData: caller.seesData)
+      }
+      return try stream(operation, for: caller)
     }
-    let reply = try await reply(to: asked.withOneMore, from: caller)
-    var waited: (seconds: Int, run: RunRecord?)?
-    if case .accepted(let run, _, _) = reply, case .start = asked, let seconds = request.secondsToWait,
-      caller.scopes.contains(.read)
-    {
-      waited = (seconds, try await ended(run, within: seconds, caller))
-    }
-    return masked(try response(to: asked, reply, routed, request, caller, waited))
+    return masked(try await answer(operation, request, caller, status: routed.route.status))
   }
 
-  /// The request as the caller may make it: refused without its scope, and of a caller who sees some recipes about these.
-  private func permitted(_ asked: AgentRequest, for caller: APICaller) async throws(Problem) -> AgentRequest {
-    try check(asked.verb.scope, for: caller)
-    return try await narrowed(asked, for: caller)
+  /// The answer to an operation, as its declaration says.
+  private func answer(
+    _ operation: any Operation, _ request: HTTPServerRequest, _ caller: AgentCaller, status: Int
+  ) async throws(Problem) -> HTTPServerResponse {
+    func answer<Asked: Operation>(_ operation: Asked) async throws(Problem) -> HTTPServerResponse {
+      let answer: Asked.Answer
+      do throws(RequestRefusedError) { answer = try await service.perform(operation, for: caller) } catch {
+        throw Problem(error, withData: caller.seesData)
+      }
+      let head = Asked.head(answer)
+      var headers: HTTPHeaders = [:]
+      if let location = head.location { headers["Location"] = apiRoot + location }
+      if let next = head.next { headers["Link"] = request.linkToNext(next) }
+      if operation is StartRun, let accepted = answer as? AcceptedRun, let seconds = request.secondsToWait,
+        caller.scopes.contains(.read)
+      {
+        headers["Preference-Applied"] = "wait=\(seconds)"
+        if let run = try await ended(accepted.run, within: seconds, caller) {
+          return try APIServer.response(RunAnswer(run, withData: caller.seesData), status: 200, headers)
+        }
+      }
+      let view: Asked.View
+      do throws(RequestRefusedError) { view = try await Asked.view(answer, for: caller) } catch {
+        throw Problem(error, withData: caller.seesData)
+      }
+      if view is NoContent { return HTTPServerResponse(status: head.status ?? status, headers: headers) }
+      return try APIServer.response(view, status: head.status ?? status, headers)
+    }
+    return try await answer(operation)
+  }
+
+  /// The response with an answer as JSON.
+  private static func response(
+    _ answer: any FieldSet, status: Int, _ headers: HTTPHeaders
+  ) throws(Problem) -> HTTPServerResponse {
+    guard let value = try? answer.encoded(), let text = try? JSON.text(value) else {
+      throw Problem(.fault, "the answer can't be written as JSON")
+    }
+    var response = HTTPServerResponse.json(text, status: status)
+    response.headers.fields += headers.fields
+    return response
   }
 
   /// The metrics of all recipes, which aren't for tokens that are limited to some.
-  private func figures(for caller: APICaller) async throws(Problem) -> String {
+  private func figures(for caller: AgentCaller) async throws(Problem) -> String {
     guard caller.recipes.isEmpty else {
       throw Problem(.forbidden, "the token is limited to some recipes, but the metrics cover all of them")
     }
@@ -273,12 +307,11 @@ package final class APIServer: Sendable {
     return text
   }
 
-  func check(
-    _ needed: AgentVerb.Scope, for caller: APICaller, _ need: String = "this needs"
-  ) throws(Problem) {
-    guard case .token(let scope) = needed, caller.scopes.contains(scope) else {
-      throw Problem(.forbidden, "the token lacks the scope '\(needed.name)', which \(need)")
+  func check(_ needed: Scopes, for caller: AgentCaller, _ need: String = "this needs") throws(Problem) {
+    guard let scopes = needed.token else {
+      throw Problem(.forbidden, "this is only for programs of the agent's account")
     }
+    do throws(RequestRefusedError) { try caller.check(scopes, need) } catch { throw Problem(error) }
   }
 
   // MARK: Pages
@@ -293,198 +326,28 @@ package final class APIServer: Sendable {
       ? loginPage.answer(toForm: request) : Pages.redirect(pagePath("login", query: [("to", request.target)]))
   }
 
-  private func page(_ request: HTTPServerRequest, _ caller: APICaller) async throws(Problem) -> HTTPServerResponse {
+  private func page(_ request: HTTPServerRequest, _ caller: AgentCaller) async throws(Problem) -> HTTPServerResponse {
     let path = request.rawPath
     let asking = PageRequest(
       http: request, caller: caller,
       parts: Routes.segments(of: path).map { PercentEncoding.decode($0, plusIsSpace: false) },
-      ask: { [self] asked throws(Problem) in
-        try await reply(to: try await permitted(asked, for: caller), from: caller)
-      },
       input: { [service] run, step throws(Problem) in
         do throws(RequestRefusedError) { return try await service.input(ofStep: step, in: run) } catch {
           throw Problem(error, withData: caller.seesData)
         }
-      }, clock: clock(), isSandbox: service.agent.isSandbox)
+      }, agent: service, clock: clock(), isSandbox: service.agent.isSandbox)
     if let answer = try await Pages.answer(asking) { return masked(answer) }
     throw Problem(.noSuchPath, "there is no page at \(path.brief)")
   }
 
-  func reply(to asked: AgentRequest, from caller: APICaller) async throws(Problem) -> AgentReply {
-    let first = Mutex<AgentReply?>(nil)
-    await service.handle(
-      asked, from: caller.caller, to: LocalReplies { reply in first.withLock { $0 = $0 ?? reply } })
-    switch first.withLock({ $0 }) {
-    case .refused(let refusal)?: throw Problem(refusal, withData: caller.seesData)
-    case let reply?: return caller.recipes.isEmpty ? reply : reply.alone
-    case nil: throw Problem(.refusal(.state), "the agent is stopping", headers: ["Retry-After": "5"])
-    }
-  }
-
   // MARK: Answers
 
-  /// - Parameter waited: How long the caller waited for the end of the run that it started, and the run if it ended.
-  private func response(
-    to asked: AgentRequest, _ reply: AgentReply, _ routed: RoutedVerb, _ request: HTTPServerRequest,
-    _ caller: APICaller, _ waited: (seconds: Int, run: RunRecord?)?
-  ) throws(Problem) -> HTTPServerResponse {
-    var status = routed.route.status
-    var headers: HTTPHeaders = [:]
-    var answer: (any FieldSet)?
-    let seesData = caller.seesData
-    switch reply {
-    case .accepted(let run, _, let known):
-      headers["Location"] = "\(apiRoot)/runs/\(run)"
-      if let waited {
-        headers["Preference-Applied"] = "wait=\(waited.seconds)"
-        if let record = waited.run {
-          status = 200
-          answer = RunAnswer(record, withData: seesData)
-          break
-        }
-      }
-      answer = filled(AcceptedAnswer()) {
-        $0.run = run
-        $0.isNew = known == nil
-        $0.status = known?.rawValue
-      }
-    case .retried(let run, let id, let known):
-      headers["Location"] = "\(apiRoot)/runs/\(id)"
-      answer = filled(AcceptedAnswer()) {
-        $0.run = id
-        $0.isNew = known == nil
-        $0.status = known?.rawValue
-        $0.retries = run
-      }
-    case .paused(let run), .cancelled(let run), .resolved(let run):
-      answer = filled(ChangedAnswer()) { $0.run = run }
-    case .decided(let step, let run):
-      answer = filled(ChangedAnswer()) {
-        $0.run = run
-        $0.step = step
-      }
-    case .deleted: break
-    case .received(let event, let isNew):
-      if !isNew { status = 200 }
-      answer = filled(ReceivedAnswer()) {
-        $0.event = event
-        $0.isNew = isNew
-      }
-    case .runs(let list):
-      let (open, next) = (list.openWithReasons, list.next)
-      if let next { headers["Link"] = request.linkToNext(next) }
-      if case .approvals = asked {
-        answer = ApprovalListAnswer(open.filter { caller.sees(recipe: $0.recipe) }, next: next, withData: seesData)
-      } else {
-        answer = RunListAnswer(list, withData: seesData)
-      }
-    case .run(let record), .ended(let record): answer = RunAnswer(record, withData: seesData)
-    case .schedules(let schedules, let words):
-      answer = filled(ScheduleListAnswer()) {
-        $0.items = schedules.filter { caller.sees(recipe: $0.recipe) }.map {
-          ScheduleAnswer($0, when: words[$0.id], withData: seesData)
-        }
-      }
-    case .upcoming(let slots):
-      answer = filled(UpcomingListAnswer()) {
-        $0.items = slots.map { slot in
-          filled(UpcomingAnswer()) {
-            $0.schedule = slot.schedule
-            $0.slot = slot.slot
-          }
-        }
-      }
-    case .slots(var slots):
-      var next: String?
-      if case .slots(let query) = asked, slots.count > query.limit {
-        slots = Array(slots.prefix(query.limit))
-        next = slots.last?.cursor
-      }
-      if let next { headers["Link"] = request.linkToNext(next) }
-      answer = filled(SlotListAnswer()) {
-        $0.items = slots.map { SlotAnswer($0, withData: seesData) }
-        $0.next = next
-      }
-    case .dueSlots(let slots, let hasMore):
-      answer = filled(SlotListAnswer()) {
-        $0.items = []
-        $0.due = slots
-        $0.hasMore = hasMore
-      }
-    case .printed(let piece):
-      answer = filled(LogAnswer()) {
-        $0.items = piece.lines.map { line in
-          filled(LineAnswer()) {
-            $0.at = line.at
-            $0.step = line.step
-            $0.attempt = line.attempt
-            $0.text = line.text
-          }
-        }
-        $0.next = piece.next
-        $0.isLast = piece.isLast
-      }
-    case .steps(let steps, let next):
-      answer = filled(StepListAnswer()) {
-        $0.items = steps.map { StepAnswer($0, withData: seesData) }
-        $0.next = next
-      }
-    case .explained(let id, let explanation):
-      if case .explainSchedule = asked {
-        answer = ExplanationAnswer(explanation, ofSchedule: id)
-      } else {
-        answer = ExplanationAnswer(explanation, ofRun: id)
-      }
-    case .recipes(let recipes):
-      answer = filled(RecipeListAnswer()) {
-        $0.items = recipes.filter { caller.sees(recipe: $0.name) }.map { RecipeAnswer($0) }
-      }
-    case .recipe(let recipe): answer = RecipeAnswer(recipe)
-    case .plan(let plan):
-      if case .plan = asked { headers["Location"] = "\(apiRoot)/plans/\(plan.digest)" }
-      answer = PlanAnswer(plan, withData: seesData)
-    case .connections(let connections, let secrets):
-      answer = filled(ConnectionListAnswer()) {
-        $0.connections = connections.map { ConnectionAnswer($0, withData: seesData) }
-        $0.secrets = secrets.map { SecretAnswer($0, withData: seesData) }
-      }
-    case .status(let report):
-      answer = filled(StatusAnswer()) {
-        $0.program = report.program
-        $0.since = report.since
-        $0.isServing = report.isServing
-        $0.runs = report.runs
-        $0.recipes = report.served?.recipes
-        $0.schedules = report.served?.schedules
-        $0.nextSlot = report.served?.nextSlot
-        $0.faults = report.served?.faults.count
-      }
-    case .value(let value):
-      if case .check = asked {
-        answer = FindingListAnswer(value)
-      } else {
-        answer = filled(ActionListAnswer()) { $0.items = value.asPlainJSON.list ?? [] }
-      }
-    case .progress, .waits, .notice, .found, .facts, .tools, .tokens, .workers, .link, .yielded, .refused: break
-    }
-    guard let answer else {
-      guard routed.route.answer == nil else { throw Problem(.fault, "the agent answered something else") }
-      return HTTPServerResponse(status: status, headers: headers)
-    }
-    guard let value = try? answer.encoded(), let text = try? JSON.text(value) else {
-      throw Problem(.fault, "the answer can't be written as JSON")
-    }
-    var response = HTTPServerResponse.json(text, status: status)
-    response.headers.fields += headers.fields
-    return response
-  }
-
   /// The run if it ends in time.
-  private func ended(_ run: String, within seconds: Int, _ caller: APICaller) async throws(Problem) -> RunRecord? {
+  private func ended(_ run: String, within seconds: Int, _ caller: AgentCaller) async throws(Problem) -> RunRecord? {
     let end = Mutex<RunRecord?>(nil)
-    let replies = LocalReplies { reply in if case .ended(let run) = reply { end.withLock { $0 = run } } }
+    let events = LocalEvents { event in if case .ended(let run) = event { end.withLock { $0 = run } } }
     await withTaskGroup(of: Void.self) { [service, time] group in
-      group.addTask { await service.handle(.follow(run: run), from: caller.caller, to: replies) }
+      group.addTask { try? await service.perform(FollowRun.with { $0.run = run }, for: caller, to: events) }
       group.addTask { try? await time.sleep(for: .seconds(seconds)) }
       await group.next()
       group.cancelAll()
@@ -494,7 +357,8 @@ package final class APIServer: Sendable {
 
   // MARK: Tools
 
-  private func toolAnswer(_ request: HTTPServerRequest, _ caller: APICaller) async throws(Problem) -> HTTPServerResponse
+  private func toolAnswer(_ request: HTTPServerRequest, _ caller: AgentCaller) async throws(Problem)
+    -> HTTPServerResponse
   {
     let handler = ToolHandler(tools: tools, authenticator: authenticator)
     try handler.checkForm(request)
@@ -512,25 +376,23 @@ package final class APIServer: Sendable {
   }
 
   /// The caller of tools, who may do what its token allows.
-  private func toolCaller(_ caller: APICaller) -> ToolCaller {
+  private func toolCaller(_ caller: AgentCaller) -> ToolCaller {
     ToolCaller(
-      principal: caller.token ?? "account:\(caller.caller.account)",
-      ask: { [self] asked throws(RequestRefusedError) in
-        do throws(Problem) {
-          // A large output, which only the record of a run of the caller's names.
-          if case .value = asked {
-            try check(asked.verb.scope, for: caller)
-            return try await reply(to: asked, from: caller)
-          }
-          return try await reply(to: try await permitted(asked, for: caller), from: caller)
-        } catch { throw error.refusal }
+      principal: caller.token ?? "account:\(caller.account)",
+      answer: { [service] operation throws(RequestRefusedError) in
+        try await service.performed(operation, for: caller)
       },
       follow: { [service] run throws(RequestRefusedError) in
-        let (stream, sink) = AsyncStream.makeStream(of: AgentReply.self)
+        let (stream, sink) = AsyncThrowingStream<RunEvent, any Error>.makeStream()
         // Ends with the run; cancelled when its end is no longer waited for.
         let task = Task {
-          await service.handle(.follow(run: run), from: caller.caller, to: LocalReplies { sink.yield($0) })
-          sink.finish()
+          do throws(RequestRefusedError) {
+            try await service.perform(
+              FollowRun.with { $0.run = run }, for: caller, to: LocalEvents { sink.yield($0) })
+            sink.finish()
+          } catch {
+            sink.finish(throwing: error)
+          }
         }
         sink.onTermination = { _ in task.cancel() }
         return stream
@@ -541,11 +403,10 @@ package final class APIServer: Sendable {
   // MARK: Streams
 
   /// Answers a request of the command line as lines.
-  private func lines(_ request: HTTPServerRequest, _ caller: APICaller) async throws(Problem) -> HTTPServerResponse {
+  private func lines(_ request: HTTPServerRequest, _ caller: AgentCaller) async throws(Problem) -> HTTPServerResponse {
     let handler = RequestDoor(service: service, authenticator: authenticator, program: program)
-    let given = try handler.asked(request) { scope throws(Problem) in try check(scope, for: caller) }
-    let asked = try await permitted(given, for: caller)
-    return handler.response(to: asked, from: caller, lease: RequestDoor.isStream(asked) ? try lease() : nil)
+    let (line, isStream) = try handler.asked(request, by: caller)
+    return handler.response(to: line, from: caller, lease: isStream ? try lease() : nil)
   }
 
   /// A place among the streams.
@@ -562,26 +423,33 @@ package final class APIServer: Sendable {
     return StreamLease { [self] in content.withLock { $0.streams -= 1 } }
   }
 
-  private func stream(_ asked: AgentRequest, for caller: APICaller) throws(Problem) -> HTTPServerResponse {
+  private func stream(_ asked: any StreamingOperation, for caller: AgentCaller) throws(Problem) -> HTTPServerResponse {
     let lease = try lease()
     var response = HTTPServerResponse(headers: [
       "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
     ])
     response.body = .stream { [service, store, authenticator] writer in
       defer { withExtendedLifetime(lease) {} }
-      let replies = EventStreamReplies(writer, for: caller, hiding: store.secrets)
-      await withTaskGroup(of: Void.self) { group in
+      let events = EventStream(writer, for: caller, hiding: store.secrets)
+      let refusal = await withTaskGroup(of: RequestRefusedError?.self) { group in
         group.addTask {
-          await service.handle(asked, from: caller.caller, to: replies)
+          do throws(RequestRefusedError) {
+            try await service.perform(asked, for: caller, to: events)
+            return nil
+          } catch {
+            return error
+          }
         }
         group.addTask {
           await authenticator.repeatSign(to: caller) { (try? await writer.write(": still here\n\n")) != nil }
+          return nil
         }
-        await group.next()
+        let first = await group.next() ?? nil
         group.cancelAll()
+        return first
       }
-      if let refusal = replies.refusal {
-        await replies.send(
+      if let refusal {
+        await events.send(
           "problem",
           .object(["kind": .string(refusal.kind.rawValue), "detail": .string(refusal.overHTTP ?? refusal.message)]))
       }
@@ -597,15 +465,6 @@ final class StreamLease: Sendable {
   init(_ giveBack: @escaping @Sendable () -> Void) { self.giveBack = giveBack }
 
   deinit { giveBack() }
-}
-
-extension AgentRequest {
-  /// The request for one slot more, which shows whether there is a next page.
-  fileprivate var withOneMore: AgentRequest {
-    guard case .slots(var query) = self else { return self }
-    query.limit += 1
-    return .slots(query)
-  }
 }
 
 extension HTTPServerRequest {
@@ -628,15 +487,4 @@ extension HTTPServerRequest {
     }
     return nil
   }
-}
-
-extension AgentVerb.Scope {
-  var name: String { if case .token(let scope) = self { scope.rawValue } else { "own" } }
-}
-
-/// A set with its fields given.
-private func filled<Answer: FieldSet>(_ answer: Answer, _ fill: (inout Answer) -> Void) -> Answer {
-  var answer = answer
-  fill(&answer)
-  return answer
 }

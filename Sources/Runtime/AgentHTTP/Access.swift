@@ -5,35 +5,6 @@ import HTTPServer
 import Recipes
 import RunState
 
-/// A caller who was let in.
-struct APICaller: Sendable {
-  var caller: AgentCaller
-  var scopes: Set<TokenScope>
-  /// The recipes that it sees; all if empty.
-  var recipes: [String]
-  /// The hash of its token, if it has one.
-  var token: String?
-
-  /// Whether it sees what runs are about.
-  var seesData: Bool { scopes.contains(.data) }
-
-  init(caller: AgentCaller, scopes: Set<TokenScope>, recipes: [String]) {
-    self.caller = caller
-    self.scopes = scopes
-    self.recipes = recipes
-  }
-
-  /// The owner of a token.
-  init(_ token: TokenIssued) {
-    caller = AgentCaller(token: token)
-    scopes = Set(token.scopes)
-    recipes = token.recipes
-    self.token = token.sha256
-  }
-
-  func sees(recipe: String) -> Bool { recipes.isEmpty || recipes.contains { $0.hasSameScalars(as: recipe) } }
-}
-
 /// The checks of a request before anything is done.
 struct Authenticator: Sendable {
   let store: any StateStore
@@ -84,9 +55,9 @@ struct Authenticator: Sendable {
   }
 
   /// The caller, by the account at the other end of the socket or by the token.
-  func caller(of request: HTTPServerRequest) async throws(Problem) -> APICaller {
+  func caller(of request: HTTPServerRequest) async throws(Problem) -> AgentCaller {
     if let account = request.account {
-      return APICaller(caller: AgentCaller(account: account), scopes: Set(TokenScope.allCases), recipes: [])
+      return AgentCaller(account: account, isOwn: false)
     }
     guard let header = request.headers["Authorization"] else {
       throw unauthorized("send 'Authorization: Bearer' with a token, which 'errand token new' makes")
@@ -101,20 +72,20 @@ struct Authenticator: Sendable {
     guard !token.isExpired(at: time.now()) else {
       throw unauthorized("the token '\(token.name)' has expired; make a new one: errand token new \(token.name)")
     }
-    return APICaller(token)
+    return AgentCaller(token: token)
   }
 
   private func token(_ digest: String) async -> TokenIssued? { await store.tokens().first { $0.sha256 == digest } }
 
   /// Whether a caller who was let in may still be there: a stream ends when its token is revoked or expires.
-  private func isStillIn(_ caller: APICaller) async -> Bool {
+  private func isStillIn(_ caller: AgentCaller) async -> Bool {
     guard let digest = caller.token else { return true }
     return await validToken(digest) != nil
   }
 
   /// Sends a keep-alive sign again and again, to notice clients that are gone, until the caller is no longer let in or
   /// the sign can't be sent.
-  func repeatSign(to caller: APICaller, _ give: () async -> Bool) async {
+  func repeatSign(to caller: AgentCaller, _ give: () async -> Bool) async {
     while !Task.isCancelled {
       try? await time.sleep(for: Authenticator.silence)
       guard await isStillIn(caller), await give() else { return }

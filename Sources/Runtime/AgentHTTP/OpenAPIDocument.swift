@@ -1,4 +1,4 @@
-// The document of the API (OpenAPI 3.1), made from the declarations of the verbs.
+// The document of the API (OpenAPI 3.1), made from the declarations of the operations.
 import ActionKit
 import Agent
 import Operations
@@ -19,10 +19,10 @@ package enum OpenAPIDocument {
   static func value(program: String, servers: [String]) -> Value {
     var schemas = ValueMap([("Problem", problem)])
     var paths = ValueMap()
-    for verb in AgentVerb.all {
-      guard let route = verb.route else { continue }
+    for declared in OperationList.all {
+      guard let route = declared.route else { continue }
       var operations = paths[apiRoot + route.path]?.map ?? ValueMap()
-      operations[route.method.rawValue.lowercased()] = operation(verb, route, &schemas)
+      operations[route.method.rawValue.lowercased()] = operation(declared, route, &schemas)
       paths[apiRoot + route.path] = .map(operations)
     }
     var document = ValueMap([
@@ -55,20 +55,20 @@ package enum OpenAPIDocument {
 
   // MARK: Operations
 
-  private static func operation(_ verb: AgentVerb, _ route: AgentVerb.Route, _ schemas: inout ValueMap) -> Value {
+  private static func operation(_ declared: any Operation.Type, _ route: Route, _ schemas: inout ValueMap) -> Value {
     let inPath = Set(Routes.segments(of: route.path).compactMap(Routes.parameter(in:)))
-    let routed = RoutedVerb(verb: verb, route: route, parts: inPath.sorted().map { ($0, "") })
-    var parameters = verb.parameters.filter { inPath.contains($0.name) }.map { parameter($0, in: "path") }
+    let routed = RoutedOperation(operation: declared, route: route, parts: inPath.sorted().map { ($0, "") })
+    var parameters = declared.parameters.filter { inPath.contains($0.name) }.map { parameter($0, in: "path") }
     let others = routed.others
     var operation = ValueMap([
-      ("operationId", .string(verb.name)), ("summary", .string(verb.summary)),
-      ("description", .string("Needs the scope `\(verb.scope.name)`.")),
+      ("operationId", .string(declared.name)), ("summary", .string(declared.summary)),
+      ("description", .string(declared.scopes.sentence)),
     ])
     if route.method == .get {
       parameters += others.map { parameter($0, in: "query") }
     } else if !others.isEmpty {
       var content = ValueMap([("application/json", .object(["schema": body(of: others)]))])
-      if verb.name == "signal" { content["application/cloudevents+json"] = .object(["schema": cloudEvent]) }
+      if declared is SendEvent.Type { content["application/cloudevents+json"] = .object(["schema": cloudEvent]) }
       operation["requestBody"] = .object([
         "required": .bool(others.contains { $0.isRequired }), "content": .map(content),
       ])
@@ -85,7 +85,7 @@ package enum OpenAPIDocument {
         ]))
     }
     if !parameters.isEmpty { operation["parameters"] = .list(parameters) }
-    operation["responses"] = .map(responses(verb, route, hasBody: !others.isEmpty, &schemas))
+    operation["responses"] = .map(responses(declared, route, hasBody: !others.isEmpty, &schemas))
     return .map(operation)
   }
 
@@ -100,7 +100,7 @@ package enum OpenAPIDocument {
         "description": .string("The event's id."),
       ]),
       "source": .object([
-        "type": .string("string"), "minLength": .int(1), "pattern": .string(AgentVerb.withoutBlanks),
+        "type": .string("string"), "minLength": .int(1), "pattern": .string(TextPattern.withoutBlanks.regex),
       ]),
       "type": .object([
         "type": .string("string"), "minLength": .int(1), "description": .string("The name of the event."),
@@ -111,14 +111,14 @@ package enum OpenAPIDocument {
     "required": .list(["specversion", "id", "source", "type"].map { .string($0) }),
   ])
 
-  private static func parameter(_ parameter: AgentVerb.Parameter, in place: String) -> Value {
+  private static func parameter(_ parameter: OperationInput, in place: String) -> Value {
     .object([
       "name": .string(parameter.name), "in": .string(place), "required": .bool(parameter.isRequired),
       "description": .string(parameter.summary), "schema": schema(of: parameter),
     ])
   }
 
-  private static func body(of parameters: [AgentVerb.Parameter]) -> Value {
+  private static func body(of parameters: [OperationInput]) -> Value {
     var properties = ValueMap()
     for parameter in parameters {
       var schema = schema(of: parameter).map ?? ValueMap()
@@ -136,7 +136,7 @@ package enum OpenAPIDocument {
     return .map(schema)
   }
 
-  private static func schema(of parameter: AgentVerb.Parameter) -> Value {
+  private static func schema(of parameter: OperationInput) -> Value {
     var schema = parameter.type.jsonSchema
     if let bounds = parameter.bounds {
       schema["minimum"] = .int(bounds.lowerBound)
@@ -151,21 +151,21 @@ package enum OpenAPIDocument {
   }
 
   private static func responses(
-    _ verb: AgentVerb, _ route: AgentVerb.Route, hasBody: Bool, _ schemas: inout ValueMap
+    _ declared: any Operation.Type, _ route: Route, hasBody: Bool, _ schemas: inout ValueMap
   ) -> ValueMap {
     var responses = ValueMap()
-    var good = ValueMap([("description", .string(verb.summary))])
-    if let answer = route.answer {
+    var good = ValueMap([("description", .string(declared.summary))])
+    if let answer = declared.viewType {
       let name = String(describing: answer)
       schemas[name] = .map(answer.schema.jsonSchema(allowsExpressions: false))
-      // A stream of events, which no schema describes: `snapshot` and `ended` bring the answer, others what happens.
-      good["content"] =
-        verb.isStream
-        ? .object(["text/event-stream": .object([:])])
-        : .object(["application/json": .object(["schema": .object(["$ref": .string("#/components/schemas/\(name)")])])])
+      good["content"] = .object([
+        "application/json": .object(["schema": .object(["$ref": .string("#/components/schemas/\(name)")])])
+      ])
     }
+    // No schema describes events: `snapshot` and `ended` bring a run, others what happens.
+    if declared.isStream { good["content"] = .object(["text/event-stream": .object([:])]) }
     responses["\(route.status)"] = .map(good)
-    if verb.name == "start", responses["200"] == nil {
+    if declared is StartRun.Type, responses["200"] == nil {
       schemas["RunAnswer"] = .map(RunAnswer.schema.jsonSchema(allowsExpressions: false))
       responses["200"] = .object([
         "description": .string("With `Prefer: wait=SECONDS`: the run, if it ended in time."),
@@ -174,13 +174,13 @@ package enum OpenAPIDocument {
         ]),
       ])
     }
-    if verb.name == "signal", let good = responses["202"] { responses["200"] = good }
+    if declared is SendEvent.Type, let good = responses["202"] { responses["200"] = good }
     var kinds: Set<Problem.Kind> = [
       .unauthorized, .forbidden, .foreignHost, .refusal(.request), .refusal(.state), .fault,
     ]
     if hasBody { kinds.formUnion([.mediaType, .tooLarge]) }
-    if verb.isStream { kinds.insert(.tooMany) }
-    for refusal in verb.refusals { kinds.insert(.refusal(refusal)) }
+    if declared.isStream { kinds.insert(.tooMany) }
+    for refusal in declared.refusals { kinds.insert(.refusal(refusal)) }
     // A token may be limited to some recipes, and finds nothing of the others.
     kinds.insert(.refusal(.notFound))
     for status in Set(kinds.map(\.status)).sorted() {
@@ -226,7 +226,15 @@ package enum OpenAPIDocument {
   ])
 }
 
-extension AgentVerb {
+extension Operation {
   /// Whether the answer is a stream of server-sent events.
-  fileprivate var isStream: Bool { name == "follow" || name == "watch" }
+  static var isStream: Bool { self is any StreamingOperation.Type && route?.method == .get }
+}
+
+extension Scopes {
+  /// The sentence about the scopes that are needed.
+  fileprivate var sentence: String {
+    let names = names.map { "`\($0)`" }
+    return "Needs the scope\(names.count == 1 ? "" : "s") \(joined(names))."
+  }
 }

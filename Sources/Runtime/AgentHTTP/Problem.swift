@@ -10,14 +10,16 @@ package struct Problem: Error, Sendable {
   package enum Kind: Sendable, Hashable {
     /// Why the agent refuses.
     case refusal(RequestRefusedError.Kind)
-    case unauthorized, unverified, forbidden, foreignHost, foreignOrigin, noSuchPath, method, mediaType, tooLarge,
+    case unauthorized, unverified, foreignHost, foreignOrigin, noSuchPath, method, mediaType, tooLarge,
       headTooLarge, tooMany, fault
 
     package static let all: [Kind] =
       RequestRefusedError.Kind.allCases.map { .refusal($0) } + [
-        .unauthorized, .unverified, .forbidden, .foreignHost, .foreignOrigin, .noSuchPath, .method, .mediaType,
-        .tooLarge, .headTooLarge, .tooMany, .fault,
+        .unauthorized, .unverified, .foreignHost, .foreignOrigin, .noSuchPath, .method, .mediaType, .tooLarge,
+        .headTooLarge, .tooMany, .fault,
       ]
+
+    package static let forbidden = Kind.refusal(.forbidden)
 
     package var name: String {
       switch self {
@@ -33,7 +35,7 @@ package struct Problem: Error, Sendable {
       case .refusal(.ambiguous), .refusal(.ended), .refusal(.notAsked), .refusal(.conflict), .refusal(.serving),
         .refusal(.moved):
         409
-      case .refusal(.notAllowed), .forbidden, .foreignOrigin: 403
+      case .refusal(.notAllowed), .refusal(.forbidden), .foreignOrigin: 403
       case .refusal(.inputs), .refusal(.usedKey), .refusal(.configuration): 422
       case .refusal(.notServing), .refusal(.full), .refusal(.state): 503
       case .unauthorized, .unverified: 401
@@ -69,7 +71,7 @@ package struct Problem: Error, Sendable {
       case .refusal(.state): "The state can't be read or written."
       case .unauthorized: "The token is missing or not valid."
       case .unverified: "The signature of the delivery isn't valid."
-      case .forbidden: "The token doesn't allow this."
+      case .refusal(.forbidden): "The token doesn't allow this."
       case .foreignHost: "This host name isn't the agent's."
       case .foreignOrigin: "Pages of other sites can't send requests to the agent."
       case .noSuchPath: "This path doesn't exist."
@@ -117,7 +119,7 @@ package struct Problem: Error, Sendable {
         "Send 'Authorization: Bearer' with a token. 'errand token new NAME --scope SCOPE' makes one; 'errand token list' shows which have expired."
       case .unverified:
         "Check that the sender and 'verify' of the webhook use the same secret and scheme, and that both clocks are right."
-      case .forbidden: "Use a token with the scope in the detail that isn't limited to other recipes."
+      case .refusal(.forbidden): "Use a token with the scope in the detail that isn't limited to other recipes."
       case .foreignHost:
         "Use the address in 'listen', or put the address that you use into errand.yaml: 'publicURL' under 'server'."
       case .foreignOrigin: "Use the agent's own pages, or a program that sends no Origin."

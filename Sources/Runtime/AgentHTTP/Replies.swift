@@ -1,4 +1,4 @@
-// The agent's answers to a request for a stream.
+// What happens to runs, as server-sent events.
 import ActionKit
 import Agent
 import Operations
@@ -12,55 +12,56 @@ import Synchronization
 ///
 /// A client that reads slowly holds up only itself: what it has not read waits in the run's bounded queue, which says
 /// how much was missed. One that reads nothing for as long as the server allows silence is cut off.
-final class EventStreamReplies: AgentReplies {
+final class EventStream: RunEvents {
   private let writer: HTTPBodyWriter
-  private let caller: APICaller
+  private let caller: AgentCaller
   private var seesData: Bool { caller.seesData }
   private let hasSnapshot = Mutex(false)
 
   private let secrets: SecretRegistry
 
   /// - Parameter secrets: The secrets to mask in the events.
-  init(_ writer: HTTPBodyWriter, for caller: APICaller, hiding secrets: SecretRegistry) {
+  init(_ writer: HTTPBodyWriter, for caller: AgentCaller, hiding secrets: SecretRegistry) {
     self.secrets = secrets
     self.writer = writer
     self.caller = caller
   }
 
-  // Only small, final answers come this way, and none waits: the client is gone or reads on.
-  func give(_ reply: AgentReply) {
-    guard case .refused(let refusal) = reply else { return }
-    pending.withLock { $0 = refusal }
-  }
-
-  private let pending = Mutex<RequestRefusedError?>(nil)
-  /// Why the stream ended early, if the agent refused.
-  var refusal: RequestRefusedError? { pending.withLock { $0 } }
-
   var isBehind: Bool { false }
 
-  func giveInTurn(_ reply: AgentReply) async {
-    if let message = message(of: reply) { await send(message) } else { give(reply) }
-  }
+  // Nothing of a followed run comes this way, because none waits: the client is gone or reads on.
+  func tell(_ event: RunEvent) {}
 
-  /// The bytes to send for an answer, maybe none; nil if the answer isn't part of the stream.
+  func tellInTurn(_ event: RunEvent) async { await send(message(of: event)) }
+
+  /// The bytes to send for an event, maybe none.
   ///
   /// This is separate from the sending, because each of many streams holds the variables of its async function.
-  private func message(of reply: AgentReply) -> [UInt8]? {
-    switch reply {
+  private func message(of event: RunEvent) -> [UInt8] {
+    switch event {
     case .progress(let progress): progress.shown(withData: seesData).map { message("progress", $0) } ?? []
     case .waits(let wait): message("waits", wait.shown(withData: seesData))
     case .notice(let notice):
       notice.run.map { message(notice.kind.rawValue, of: $0, isListed: true) }
         ?? message(notice.kind.rawValue, .object([:]))
-    default: nil
+    case .run(let run): messages(of: run, isEnd: false)
+    case .ended(let run): messages(of: run, isEnd: true)
+    case .accepted: []
     }
   }
 
-  /// A message with a run; nothing if the caller doesn't see it.
+  /// The messages about the whole of a run.
+  private func messages(of run: RunRecord, isEnd: Bool) -> [UInt8] {
+    let isFirst = hasSnapshot.withLock { known in
+      defer { known = true }
+      return !known
+    }
+    // A run that is over has nothing else to tell, and the stream still begins as every other does.
+    let first = isFirst ? message("snapshot", of: run, isListed: false) : []
+    return first + (isEnd ? message("ended", of: run, isListed: false) : [])
+  }
+
   private func message(_ event: String, of run: RunRecord, isListed: Bool) -> [UInt8] {
-    guard caller.sees(recipe: run.recipe) else { return [] }
-    let run = caller.recipes.isEmpty ? run : run.alone
     let answer = isListed ? RunAnswer(listed: run, withData: seesData) : RunAnswer(run, withData: seesData)
     return (try? answer.encoded()).map { message(event, $0) } ?? []
   }
@@ -70,28 +71,20 @@ final class EventStreamReplies: AgentReplies {
     return Array("event: \(event)\ndata: ".utf8) + data + [ASCII.newline, ASCII.newline]
   }
 
-  func give(_ run: StoredRun, isEnd: Bool) async throws(RequestRefusedError) {
-    let isFirst = hasSnapshot.withLock { known in
-      defer { known = true }
-      return !known
-    }
+  func tell(_ run: StoredRun, isEnd: Bool) async throws(RequestRefusedError) {
     // In a task of its own, because a task holds the most that it ever held.
     let made = await Task { () -> Result<[UInt8], RequestRefusedError> in
-      do throws(RequestRefusedError) {
-        let record = try await run.record()
-        // A run that is over has nothing else to tell, and the stream still begins as every other does.
-        let first = isFirst ? message("snapshot", of: record, isListed: false) : []
-        return .success(first + (isEnd ? message("ended", of: record, isListed: false) : []))
-      } catch { return .failure(error) }
+      do throws(RequestRefusedError) { return .success(messages(of: try await run.record(), isEnd: isEnd)) } catch {
+        return .failure(error)
+      }
     }.value
     await send(try made.get())
   }
 
-  func give(_ blob: BlobReference, from store: any StateStore) async throws(RequestRefusedError) {}
-
   func send(_ event: String, _ value: Value) async { await send(message(event, value)) }
 
   private func send(_ messages: [UInt8]) async {
+    if messages.isEmpty { return }
     do { try await writer.write(messages) } catch {
       // The client is gone; the task that follows is cancelled with it.
       withUnsafeCurrentTask { $0?.cancel() }

@@ -1,7 +1,7 @@
 /// `POST /api/v1/requests`: the requests of the command line from elsewhere (`errand --remote`).
 ///
-/// The body is one line of the socket's protocol (`AgentVerb`), `{"ask":"show","run":"last"}`, and the answer is what
-/// the socket answers (`AgentReplyCoding`, `AnswerParts`): JSON objects, each on a line, as `application/jsonl`. A line of
+/// The body is one line of the socket's protocol (`SocketAnswers`), `{"ask":"show","run":"last"}`, and the answer is what
+/// the socket answers (`AnswerParts`): JSON objects, each on a line, as `application/jsonl`. A line of
 /// spaces comes every 15 seconds. What is refused before it is asked is a `Problem`, as on every other path. The answer
 /// names its program in `Errand-Program`; a request may name the version of its lines in `Errand-Protocol`.
 ///
@@ -23,20 +23,10 @@ struct RequestDoor: Sendable {
   /// A line that says only that the connection lives: long enough to count as traffic.
   private static let heartbeat = [UInt8](repeating: ASCII.space, count: 63) + [ASCII.newline]
 
-  /// Whether the answers to a request come for as long as its run lasts.
-  static func isStream(_ asked: AgentRequest) -> Bool {
-    switch asked {
-    case .follow, .resume(_, isDetached: false): true
-    default: false
-    }
-  }
-
-  /// The request in the body.
-  ///
-  /// - Parameter check: Throws if the caller lacks a scope; asked before the members of the request are read.
+  /// The request in the body, and whether its answers come for as long as its run lasts.
   func asked(
-    _ request: HTTPServerRequest, _ check: (AgentVerb.Scope) throws(Problem) -> Void
-  ) throws(Problem) -> AgentRequest {
+    _ request: HTTPServerRequest, by caller: AgentCaller
+  ) throws(Problem) -> (line: Value, isStream: Bool) {
     if let version = request.headers["Errand-Protocol"], version != "\(AgentProtocol.version)" {
       throw Problem(
         .refusal(.request),
@@ -47,20 +37,23 @@ struct RequestDoor: Sendable {
     do throws(JSONError) { line = try JSON.parse(request.body, limits: AgentProtocol.limits) } catch {
       throw Problem(.refusal(.request), "the body isn't valid JSON: \(error.message)")
     }
-    let name = line["ask"]?.string ?? ""
-    if let verb = AgentVerb.all.first(where: { $0.name.hasSameScalars(as: name) }) {
-      guard verb.scope != .own else {
-        throw Problem(.forbidden, "'\(name)' is only for programs on the agent's machine, through its socket")
+    do throws(RequestRefusedError) {
+      guard let operation = OperationList.named(line["ask"]?.string ?? "") else {
+        _ = try OperationList.read(line)
+        return (line, false)
       }
-      try check(verb.scope)
-      if name == "watch" {
-        throw Problem(.forbidden, "what happens to all runs is a stream of its own; see GET \(apiRoot)/events")
+      try operation.admit(caller)
+      if operation is WatchRuns.Type {
+        throw RequestRefusedError(
+          .forbidden, "what happens to all runs is a stream of its own; see GET \(apiRoot)/events")
       }
-    }
-    do throws(RequestRefusedError) { return try AgentRequest(reading: line) } catch { throw Problem(error) }
+      // Malformed requests are refused here, too.
+      let isDetached = (try OperationList.read(line) as? ResumeRun)?.detach == true
+      return (line, operation is any StreamingOperation.Type && !isDetached)
+    } catch { throw Problem(error) }
   }
 
-  func response(to asked: AgentRequest, from caller: APICaller, lease: StreamLease?) -> HTTPServerResponse {
+  func response(to asked: Value, from caller: AgentCaller, lease: StreamLease?) -> HTTPServerResponse {
     var response = HTTPServerResponse(headers: [
       "Content-Type": "application/jsonl", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
       "Errand-Program": program,
@@ -69,12 +62,12 @@ struct RequestDoor: Sendable {
       defer { withExtendedLifetime(lease) {} }
       let queue = LineQueue()
       let line = RequestLine(
-        .null, from: caller.caller, send: { queue.send($0) }, room: { await queue.room() },
+        .null, from: caller, send: { queue.send($0) }, room: { await queue.room() },
         behind: { queue.isBehind })
       try await withThrowingTaskGroup(of: Void.self) { group in
         defer { group.cancelAll() }
         group.addTask {
-          await service.handle(asked, to: line) { caller.sees(recipe: $0) }
+          await service.handle(asked, to: line, for: caller, isElsewhere: true)
           queue.finish()
         }
         group.addTask {

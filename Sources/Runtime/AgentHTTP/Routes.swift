@@ -1,4 +1,4 @@
-// Finds the request for a method and a path, from the declarations of the verbs.
+// Finds the operation for a method and a path, from the declarations.
 import Agent
 import Operations
 import ActionKit
@@ -8,26 +8,26 @@ import HTTPServer
 /// Where every path of the API begins.
 package let apiRoot = "/api/v1"
 
-/// A verb that was found for a path, with the parameters in the path.
-struct RoutedVerb {
-  var verb: AgentVerb
-  var route: AgentVerb.Route
+/// An operation that was found for a path, with the parameters in the path.
+struct RoutedOperation {
+  var operation: any Operation.Type
+  var route: Route
   /// The parameters in the path, decoded.
   var parts: [(name: String, text: String)]
 }
 
 enum Routes {
-  /// The verbs that HTTP has, with the segments of their paths.
-  private static let all: [(verb: AgentVerb, route: AgentVerb.Route, segments: [String])] = AgentVerb.all.compactMap {
-    verb in
-    verb.route.map { (verb, $0, segments(of: $0.path)) }
-  }
+  /// The operations that HTTP has, with the segments of their paths.
+  private static let all: [(operation: any Operation.Type, route: Route, segments: [String])] =
+    OperationList.all.compactMap { operation in
+      operation.route.map { (operation, $0, segments(of: $0.path)) }
+    }
 
-  /// Finds the verb of a request below the API's root.
-  static func verb(_ method: String, _ path: String) throws(Problem) -> RoutedVerb {
+  /// Finds the operation of a request below the API's root.
+  static func operation(_ method: String, _ path: String) throws(Problem) -> RoutedOperation {
     let wanted = segments(of: path)
     var methods: [String] = []
-    for (verb, route, segments) in all where segments.count == wanted.count {
+    for (operation, route, segments) in all where segments.count == wanted.count {
       var parts: [(name: String, text: String)] = []
       let isSame = zip(segments, wanted).allSatisfy { segment, text in
         guard let name = parameter(in: segment) else { return segment == text }
@@ -37,7 +37,7 @@ enum Routes {
       guard isSame else { continue }
       // The library answers HEAD with the head alone.
       if route.method.rawValue == method || (method == "HEAD" && route.method == .get) {
-        return RoutedVerb(verb: verb, route: route, parts: parts)
+        return RoutedOperation(operation: operation, route: route, parts: parts)
       }
       methods.append(route.method.rawValue)
       if route.method == .get { methods.append("HEAD") }
@@ -61,22 +61,22 @@ enum Routes {
   }
 }
 
-extension RoutedVerb {
+extension RoutedOperation {
   /// The parameters that are in the query or the body, and not in the path.
-  var others: [AgentVerb.Parameter] {
+  var others: [OperationInput] {
     let inPath = Set(parts.map(\.name))
-    return verb.parameters.filter { !inPath.contains($0.name) && !RoutedVerb.isHidden($0, of: verb) }
+    return operation.parameters.filter { !inPath.contains($0.name) && !RoutedOperation.isHidden($0) }
   }
 
   /// Whether a parameter is decided here and not by the caller: an answer over HTTP never follows a run that was
   /// resumed, a stream begins with the run as it is, lists come in pages, and keys come in a field of the head.
-  static func isHidden(_ parameter: AgentVerb.Parameter, of verb: AgentVerb) -> Bool {
+  static func isHidden(_ parameter: OperationInput) -> Bool {
     ["detach", "snapshot", "key", "paged"].contains(parameter.name)
   }
 
   /// The request that an HTTP request makes.
-  func request(_ http: HTTPServerRequest) throws(Problem) -> AgentRequest {
-    var line = ValueMap([("ask", .string(verb.name))])
+  func request(_ http: HTTPServerRequest) throws(Problem) -> any Operation {
+    var line = ValueMap()
     for (name, text) in parts { line[name] = .string(text) }
     if route.method == .get {
       try readQuery(http.query, into: &line)
@@ -86,19 +86,20 @@ extension RoutedVerb {
       }
       try readBody(http, into: &line)
     }
-    for parameter in verb.parameters where RoutedVerb.isHidden(parameter, of: verb) && parameter.name != "key" {
+    for parameter in operation.parameters where RoutedOperation.isHidden(parameter) && parameter.name != "key" {
       line[parameter.name] = .bool(true)
     }
     if let key = http.headers["Idempotency-Key"] {
-      guard let use = keyUse else {
+      let use = operation.repeats
+      guard use != .refused else {
         throw Problem(
           .refusal(.request), "this request takes no Idempotency-Key: repeating it changes nothing, or is refused")
       }
       guard !key.isEmpty, key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
         throw Problem(.refusal(.request), "an Idempotency-Key consists of visible ASCII characters without spaces")
       }
-      if case .member(let name) = use {
-        let key = Value.string(RoutedVerb.unquoted(key))
+      if let name = use.member {
+        let key = Value.string(RoutedOperation.unquoted(key))
         if let given = line[name], given != key {
           throw Problem(
             .refusal(.request), "the body's '\(name)' and the Idempotency-Key differ; leave one of them out")
@@ -106,33 +107,18 @@ extension RoutedVerb {
         line[name] = key
       }
     }
-    do throws(RequestRefusedError) { return try AgentRequest(reading: .map(line)) } catch { throw Problem(error) }
+    do throws(RequestRefusedError) {
+      return try operation.init(inputs: line, isExact: false)
+    } catch { throw Problem(error) }
   }
 
-  /// The use of an Idempotency-Key by a request.
-  enum KeyUse {
-    /// That member, unless the body has it.
-    case member(String)
-    /// Needless, because a repeated request makes nothing a second time.
-    case needless
-  }
-
-  /// The use of an Idempotency-Key; nil if the request makes nothing, so that a key is refused.
-  var keyUse: KeyUse? {
-    switch verb.name {
-    case "signal": .member("id")
-    case "backfill": .needless
-    default: verb.parameters.contains { $0.name == "key" } ? .member("key") : nil
-    }
-  }
-
-  /// The description of the Idempotency-Key, for the document of the API.
+  /// The description of the Idempotency-Key, for the document of the API; nil if a key is refused.
   var keySummary: String? {
-    switch keyUse {
-    case .member("id")?: "The event's id, if the body has none."
-    case .member(let name)?: verb.parameters.first { $0.name == name }?.summary
-    case .needless?: "Needs no key, and takes one: a slot that has a run gets no second one."
-    case nil: nil
+    switch operation.repeats {
+    case .key: operation.parameters.first { $0.name == "key" }?.summary
+    case .eventID: "The event's id, if the body has none."
+    case .harmless(let reason): "Needs no key, and takes one: \(reason)."
+    case .refused: nil
     }
   }
 
@@ -169,7 +155,7 @@ extension RoutedVerb {
     guard !http.body.isEmpty else { return }
     let type = http.contentType
     let name = type.name
-    let isCloudEvent = verb.name == "signal" && name == "application/cloudevents+json"
+    let isCloudEvent = operation is SendEvent.Type && name == "application/cloudevents+json"
     guard name == "application/json" || isCloudEvent else {
       throw Problem(.mediaType, "the body is \(name.isEmpty ? "of no type" : "'\(name)'"); send application/json")
     }
@@ -200,7 +186,7 @@ extension RoutedVerb {
   }
 }
 
-extension RoutedVerb {
+extension RoutedOperation {
   /// Reads an event in the JSON format of CloudEvents 1.0, whose other attributes are left out.
   private func readCloudEvent(_ map: ValueMap, into line: inout ValueMap) throws(Problem) {
     func fault(_ detail: String, _ name: String) -> Problem {
@@ -222,14 +208,14 @@ extension RoutedVerb {
   }
 }
 
-extension AgentVerb.Parameter {
+extension OperationInput {
   /// How many items a list over HTTP has at most.
   static let mostItems = 200
 
   /// The bounds of a number in a query.
   var bounds: ClosedRange<Int>? {
     guard case .int = type else { return nil }
-    return name == "limit" ? 1...AgentVerb.Parameter.mostItems : 0...Int.max
+    return name == "limit" ? 1...OperationInput.mostItems : 0...Int.max
   }
 
   /// The value of a text in a query.
@@ -240,7 +226,7 @@ extension AgentVerb.Parameter {
     switch type {
     case .int:
       guard let number = Int(text), bounds?.contains(number) ?? true else {
-        throw fault(name == "limit" ? "a number from 1 to \(AgentVerb.Parameter.mostItems)" : "a whole number from 0")
+        throw fault(name == "limit" ? "a number from 1 to \(OperationInput.mostItems)" : "a whole number from 0")
       }
       return .int(number)
     case .bool:
@@ -266,4 +252,15 @@ extension AgentVerb.Parameter {
 extension String {
   /// The text in a message.
   var brief: String { safe.shortened(to: 80) }
+}
+
+extension Repeats {
+  /// The input that takes the key.
+  fileprivate var member: String? {
+    switch self {
+    case .key: "key"
+    case .eventID: "id"
+    case .harmless, .refused: nil
+    }
+  }
 }

@@ -8,6 +8,7 @@
 ///
 /// Host, Origin and the token are checked as for the rest of the API; these refusals are a `Problem`, all others an error of
 /// JSON-RPC.
+import Agent
 import AssistantTools
 import Basics
 import HTTPServer
@@ -96,7 +97,7 @@ struct ToolHandler: Sendable {
   /// A response that comes as events.
   func stream(
     _ id: MessageID, _ method: String, _ params: ValueMap, of client: ToolClient, from caller: ToolCaller,
-    as visitor: APICaller, lease: StreamLease
+    as visitor: AgentCaller, lease: StreamLease
   ) -> HTTPServerResponse {
     var response = HTTPServerResponse(headers: [
       "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no",

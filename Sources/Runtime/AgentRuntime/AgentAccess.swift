@@ -192,19 +192,14 @@ package struct AgentAccess: Sendable {
       throw RuntimeError(.locked, error.message)
     }
     let connection = AgentConnection.client(client, isShared: isShared)
-    var isGiven = false
-    do throws(RuntimeError) {
-      isGiven = try await AgentRequests(connection: connection).ask(.yield) {
-        if case .yielded = $0 { true } else { nil }
-      }
-    } catch {
+    do throws(RuntimeError) { _ = try await AgentRequests(connection: connection).ask(YieldFolder()) } catch {
       await connection.leave()
       // An agent that ended has released the folder.
       guard error.kind == .locked else { return false }
       throw error
     }
     await connection.leave()
-    return isGiven
+    return true
   }
 
   /// Waits until the process that asked for the folder has it, or for a while if that process ended.

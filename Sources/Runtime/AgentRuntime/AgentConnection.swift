@@ -13,28 +13,43 @@ package enum AgentConnection: Sendable {
   case client(AgentClient, isShared: Bool)
   case remote(RemoteAgent)
 
-  /// Sends a request; the stream of answers ends after the last one.
+  /// The answer to an operation; nil if the agent ended, which may have done it.
+  ///
+  /// Throws `RequestRefusedError` where the agent refuses.
+  package func answer<Asked: Operation>(to operation: Asked) async throws -> Asked.Answer? {
+    switch self {
+    case .agent(let agent, let caller, _, _): try await agent.service.perform(operation, for: caller)
+    case .client(let client, _): try await client.answer(to: operation)
+    case .remote(let remote): try await remote.answer(to: operation)
+    }
+  }
+
+  /// What an operation tells of runs; the stream ends after the last of it, and throws where the agent refuses.
   ///
   /// - Parameter ignored: Progress that the agent of this process need not tell.
-  package func ask(
-    _ request: AgentRequest, leavingOut ignored: @escaping @Sendable (Progress) -> Bool = { _ in false }
-  ) throws(AgentError) -> AsyncThrowingStream<AgentReply, any Error> {
+  package func events(
+    of operation: some StreamingOperation, leavingOut ignored: @escaping @Sendable (Progress) -> Bool = { _ in false }
+  ) throws(AgentError) -> AsyncThrowingStream<RunEvent, any Error> {
     switch self {
     case .agent(let agent, let caller, _, _):
-      let (stream, continuation) = AsyncThrowingStream<AgentReply, any Error>.makeStream()
-      // Ends with the answers; a run that it began continues in the host.
+      let (stream, continuation) = AsyncThrowingStream<RunEvent, any Error>.makeStream()
+      // Ends with the events; a run that it began continues in the host.
       let task = Task {
-        let replies = LocalReplies { reply in
-          if case .progress(let progress) = reply, ignored(progress) { return }
-          continuation.yield(reply)
+        let events = LocalEvents { event in
+          if case .progress(let progress) = event, ignored(progress) { return }
+          continuation.yield(event)
         }
-        await agent.service.handle(request, from: caller, to: replies)
-        continuation.finish()
+        do throws(RequestRefusedError) {
+          try await agent.service.perform(operation, for: caller, to: events)
+          continuation.finish()
+        } catch {
+          continuation.finish(throwing: error)
+        }
       }
       continuation.onTermination = { _ in task.cancel() }
       return stream
-    case .client(let client, _): return try client.ask(request)
-    case .remote(let remote): return remote.ask(request)
+    case .client(let client, _): return try client.events(of: operation)
+    case .remote(let remote): return try remote.events(of: operation)
     }
   }
 

@@ -9,41 +9,35 @@ package struct AgentRequests: Sendable {
 
   package init(connection: AgentConnection) { self.connection = connection }
 
-  /// Returns the one answer to a request; throws if the agent refuses.
-  ///
-  /// - Parameter read: Takes what the caller needs from the answer; nil if the answer is of the wrong kind.
-  package func ask<Answer: Sendable>(
-    _ request: AgentRequest, _ read: (AgentReply) -> Answer?
-  ) async throws(RuntimeError) -> Answer {
-    if let answer = try await askOnce(request, read) { return answer }
+  /// Runs an operation; throws if the agent refuses.
+  package func ask<Asked: Operation>(_ operation: Asked) async throws(RuntimeError) -> Asked.Answer {
+    if let answer = try await askOnce(operation) { return answer }
     throw RuntimeError(.unavailable, "the agent ended; try again")
   }
 
-  /// Returns the one answer to a request; nil if the agent ended, which may have carried the request out.
-  package func askOnce<Answer: Sendable>(
-    _ request: AgentRequest, _ read: (AgentReply) -> Answer?
-  ) async throws(RuntimeError) -> Answer? {
-    let first: AgentReply?
+  /// Runs an operation; nil if the agent ended, which may have done it.
+  package func askOnce<Asked: Operation>(_ operation: Asked) async throws(RuntimeError) -> Asked.Answer? {
     do {
-      var replies = try connection.ask(request).makeAsyncIterator()
-      first = try await replies.next()
+      return try await connection.answer(to: operation)
     } catch let error as RecordError {
       throw RuntimeError(.unavailable, "the answer cannot be read: \(error.message)")
+    } catch let refusal as RequestRefusedError {
+      throw RuntimeError(refusal, isStateElsewhere: connection.isStateElsewhere)
     } catch let error as RuntimeError {
       throw error
     } catch {
       return nil
     }
-    guard let first else { return nil }
-    if case .refused(let refusal) = first {
-      throw RuntimeError(refusal, isStateElsewhere: connection.isStateElsewhere)
-    }
-    guard let answer = read(first) else { throw RuntimeError(.unavailable, "the agent answered something else") }
-    return answer
   }
 
-  /// Sends a request whose answer says only that it was carried out; throws if the agent refuses.
-  package func tell(_ request: AgentRequest) async throws(RuntimeError) { _ = try await ask(request) { $0 } }
+  /// What an answer reads when it is needed.
+  private func read<Content>(
+    _ content: () async throws(RequestRefusedError) -> Content
+  ) async throws(RuntimeError) -> Content {
+    do throws(RequestRefusedError) { return try await content() } catch {
+      throw RuntimeError(error, isStateElsewhere: connection.isStateElsewhere)
+    }
+  }
 
   /// The value that a record refers to; null for none.
   package func value(_ stored: StoredValue?) async throws(RuntimeError) -> Value {
@@ -51,7 +45,7 @@ package struct AgentRequests: Sendable {
     case nil: return .null
     case .inline(let value)?: return value
     case .blob(let reference)?:
-      return try await ask(.value(reference)) { if case .value(let value) = $0 { value } else { nil } }
+      return try await read(try await ask(ReadValue(reference)).value)
     }
   }
 
@@ -61,9 +55,12 @@ package struct AgentRequests: Sendable {
   ) async throws(RuntimeError) -> Int {
     var position = position
     while true {
-      let piece = try await ask(.logs(run: run, step: step, from: position)) {
-        if case .printed(let piece) = $0 { piece } else { nil }
-      }
+      let piece = try await ask(
+        ReadLogs.with {
+          $0.run = run
+          $0.step = step
+          $0.from = position
+        })
       take(piece.lines)
       position = piece.next
       if piece.isLast { return position }
@@ -71,38 +68,33 @@ package struct AgentRequests: Sendable {
   }
 
   package func runs(_ query: RunListQuery = RunListQuery()) async throws(RuntimeError) -> RunList {
-    try await ask(.runs(query)) { if case .runs(let list) = $0 { list } else { nil } }
+    try await ask(ListRuns(query))
   }
 
   package func schedules() async throws(RuntimeError) -> [ScheduleRecord] {
-    try await ask(.schedules) { if case .schedules(let schedules, _) = $0 { schedules } else { nil } }
-  }
-
-  /// The slots in the answer to a request about schedules.
-  package func slots(_ request: AgentRequest) async throws(RuntimeError) -> [SlotRecord] {
-    try await ask(request) { if case .slots(let slots) = $0 { slots } else { nil } }
+    try await ask(ListSchedules()).schedules
   }
 
   /// Whether a permanent agent is running, which wakes waiting runs and starts due slots.
   package func isServed() async throws(RuntimeError) -> Bool {
     if connection.isAgent { return false }
-    return try await ask(.status) { if case .status(let report) = $0 { report.isServing } else { nil } }
+    return try await ask(ShowStatus()).isServing
   }
 
   /// Whether a program decides when slots are due: this folder's agent, or another that shares the state.
   package func isDeciding() async throws(RuntimeError) -> Bool {
-    let report = try await ask(.status) { if case .status(let report) = $0 { report } else { nil } }
+    let report = try await ask(ShowStatus())
     return report.hasLeader ?? (report.isServing && !connection.isAgent)
   }
 
   /// The zone of recipes that name none, if the agent's errand.yaml names one.
   package func zone() async throws(RuntimeError) -> String? {
-    try await ask(.status) { if case .status(let report) = $0 { .some(report.served?.zone) } else { nil } }
+    try await ask(ShowStatus()).served?.zone
   }
 
-  /// Why a run is in its state, or a schedule ran or didn't, as the agent explains it.
-  package func explanation(asking request: AgentRequest) async throws(RuntimeError) -> Explanation {
-    try await ask(request) { if case .explained(_, let explanation) = $0 { explanation } else { nil } }
+  /// Why a run is in its state, as the agent explains it.
+  package func explanation(of run: String) async throws(RuntimeError) -> Explanation {
+    try await ask(ExplainRun.with { $0.run = run }).explanation
   }
 
   /// The run that a text names.
@@ -110,12 +102,13 @@ package struct AgentRequests: Sendable {
 
   /// The run that a text names, and, while it is open, its record as lists show it.
   package func found(_ name: String?) async throws(RuntimeError) -> (run: RunReference, open: RunRecord?) {
-    try await ask(.find(run: name ?? "")) { if case .found(let run, let open) = $0 { (run, open) } else { nil } }
+    let found = try await ask(FindRun.with { $0.run = name ?? "" })
+    return (found.run, found.open)
   }
 
   /// The record of the run that a text names.
   package func shown(_ name: String?) async throws(RuntimeError) -> RunRecord {
-    try await ask(.show(run: name ?? "")) { if case .run(let record) = $0 { record } else { nil } }
+    try await read(try await ask(ShowRun.with { $0.run = name ?? "" }).record)
   }
 
   /// The facts around a run, and the temporary process that is running it.
@@ -124,9 +117,7 @@ package struct AgentRequests: Sendable {
   package func facts(
     about run: RunRecord, hasValues: Bool = true
   ) async throws(RuntimeError) -> (RunFacts, holder: Int?) {
-    let answer = try await ask(.why(RunFacts.Question(about: run))) {
-      if case .facts(let facts) = $0 { facts } else { nil }
-    }
+    let answer = try await ask(CollectFacts.with { $0.about = Stored(RunFacts.Question(about: run)) })
     var facts = RunFacts(run, answering: answer)
     if hasValues {
       for (name, blob) in facts.missingValues { facts.values[name] = try await value(.blob(blob)) }
@@ -147,7 +138,7 @@ extension RuntimeError {
       case .request: .usage
       case .inputs, .usedKey: .invalid
       case .state: isStateElsewhere ? .unavailable : .cannotCreate
-      case .configuration: .configuration
+      case .configuration, .forbidden: .configuration
       case .serving: .locked
       case .conflict, .notServing, .busy, .full, .timeout: .unavailable
       }

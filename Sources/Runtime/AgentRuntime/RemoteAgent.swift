@@ -4,15 +4,15 @@
 /// (`RequestDoor`). A token goes only over TLS or to this machine, and redirects aren't followed, so that it reaches no
 /// other host.
 import Agent
-package import Operations
-import Basics
+import Operations
+package import Basics
 import Glibc
 import HTTPClient
 import RunState
 package import SecretSources
 import Synchronization
 
-package final class RemoteAgent: Sendable {
+package final class RemoteAgent: AgentWire {
   /// The agent's address, without a slash at its end.
   package let url: String
   private let token: String
@@ -44,23 +44,19 @@ package final class RemoteAgent: Sendable {
   /// Sends a request; the stream of answers ends after the last one, or where the connection ended.
   ///
   /// An agent that can't be reached, or refuses the token, ends it with a `RuntimeError`.
-  package func ask(_ request: AgentRequest) -> AsyncThrowingStream<AgentReply, any Error> {
-    let (replies, continuation) = AsyncThrowingStream<AgentReply, any Error>.makeStream()
-    let (line, verb) = request.encoded()
+  package func ask(_ request: Value) -> AsyncThrowingStream<Value, any Error> {
+    let (answers, continuation) = AsyncThrowingStream<Value, any Error>.makeStream()
     // Cancelled when the answers are no longer wanted; ends with the exchange.
     let task = Task {
       do {
-        try await exchange(line, AnswerSink(continuation, verb: verb))
-        continuation.finish()
-      } catch let refusal as RequestRefusedError {
-        continuation.yield(.refused(refusal))
+        try await exchange(request, AnswerSink(continuation))
         continuation.finish()
       } catch {
         continuation.finish(throwing: error)
       }
     }
     continuation.onTermination = { _ in task.cancel() }
-    return replies
+    return answers
   }
 
   private func exchange(_ line: Value, _ sink: AnswerSink) async throws {
@@ -99,7 +95,7 @@ package final class RemoteAgent: Sendable {
   private func refusal(of response: HTTPResponse, saying body: [UInt8]) -> any Error {
     let problem = (try? JSON.parse(body)) ?? .null
     guard response.headers["Content-Type"] == "application/problem+json", let kind = problem["kind"]?.string,
-      let detail = problem["detail"]?.string?.safe
+      let detail = problem["detail"]?.string?.safeText()
     else {
       let leads = (300...399).contains(response.status) ? ", which leads elsewhere" : ""
       return RuntimeError(
@@ -107,7 +103,9 @@ package final class RemoteAgent: Sendable {
         "what answers at \(url) isn't an agent: it answered with HTTP status \(response.status)\(leads); check the address"
       )
     }
-    if let kind = RequestRefusedError.Kind(rawValue: kind) { return RequestRefusedError(kind, detail) }
+    if let kind = RequestRefusedError.Kind(rawValue: kind), kind != .forbidden {
+      return RequestRefusedError(kind, detail)
+    }
     switch kind {
     case "unauthorized": return RuntimeError(.configuration, "the agent at \(url) refuses the token: \(detail)")
     case "forbidden", "foreignHost", "foreignOrigin":
@@ -185,13 +183,9 @@ private final class AnswerSink: HTTPBodySink {
   private static let longestRefusal = 1 << 20
 
   private let content = Mutex(Content())
-  private let replies: AsyncThrowingStream<AgentReply, any Error>.Continuation
-  private let verb: String
+  private let answers: AsyncThrowingStream<Value, any Error>.Continuation
 
-  init(_ replies: AsyncThrowingStream<AgentReply, any Error>.Continuation, verb: String) {
-    self.replies = replies
-    self.verb = verb
-  }
+  init(_ answers: AsyncThrowingStream<Value, any Error>.Continuation) { self.answers = answers }
 
   /// Whether the agent answers with lines.
   var hasBegun: Bool { content.withLock { $0.hasBegun } }
@@ -251,9 +245,7 @@ private final class AnswerSink: HTTPBodySink {
         return
       }
       content.held = 0
-      do throws(RecordError) { replies.yield(try AgentReply(reading: answer, to: verb)) } catch {
-        content.fault = error.message
-      }
+      answers.yield(answer)
     } catch {
       content.fault = error.message
     }

@@ -16,9 +16,9 @@ extension ToolCaller {
   ///
   /// One whose name another tool has is found by the name of its file.
   func doubtfulRecipes(besides tools: [ToolRecord], _ settings: ToolSettings) async -> [ToolRecord] {
-    let recipes = try? await ask(.recipes) { if case .recipes(let recipes) = $0 { recipes } else { nil } }
+    let listed = try? await ask(ListRecipes())
     var found: [ToolRecord] = []
-    for recipe in recipes ?? [] where recipe.isFaulty {
+    for recipe in listed?.recipes ?? [] where recipe.isFaulty {
       let faults = recipe.findings.filter { $0.severity == "error" }
       let text = await text(of: recipe)
       let known = BrokenRecipe(Source(name: recipe.file, text: text ?? ""), else: recipe.name)
@@ -41,9 +41,7 @@ extension ToolCaller {
 
   /// The text of a recipe's file; nil if it isn't known.
   private func text(of recipe: RecipeRecord) async -> String? {
-    let shown = try? await ask(.recipe(name: recipe.name)) {
-      if case .recipe(let recipe) = $0 { recipe } else { nil }
-    }
+    let shown = try? await ask(ShowRecipe.with { $0.recipe = recipe.name }).recipe
     guard let shown, shown.file == recipe.file, !shown.isInForce else { return nil }
     return shown.text
   }

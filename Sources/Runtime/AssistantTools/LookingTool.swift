@@ -46,7 +46,7 @@ enum LookingTool: String, CaseIterable {
     }
   }
 
-  private var declared: AgentVerb? { AgentVerb.all.first { $0.name == verb } }
+  private var declared: (any Operation.Type)? { OperationList.named(verb) }
 
   /// The arguments of `errand_actions`: all schemas together are more than a model should read.
   private static let (action, plugin) = ("action", "plugin")
@@ -119,13 +119,11 @@ enum LookingTool: String, CaseIterable {
         throw RequestRefusedError(.request, "'limit' takes a number from 1 to 200")
       }
     }
-    let reply: AgentReply
+    var found: any OperationAnswer = RunList()
     if let request = try await confined(try request(line), for: caller, among: recipes) {
-      reply = try await caller.ask(request) { $0 }
-    } else {
-      reply = .runs(RunList())
+      found = try await caller.answer(request)
     }
-    guard let answer = try await answer(reply, named, caller), let value = try? answer.encoded() else {
+    guard let answer = try await answer(found, named, caller), let value = try? answer.encoded() else {
       throw RequestRefusedError(.state, "the agent answered something else")
     }
     let plain = value.shownAsJSON
@@ -138,10 +136,12 @@ enum LookingTool: String, CaseIterable {
     var plugin: String?
   }
 
-  private func request(_ members: ValueMap) throws(RequestRefusedError) -> AgentRequest {
+  private func request(_ members: ValueMap) throws(RequestRefusedError) -> any Operation {
     guard let declared else { preconditionFailure("A tool's request is one of the agent's.") }
-    do throws(RecordError) { return try AgentRequest(declared, members) } catch {
-      throw RequestRefusedError(.request, "the arguments of \(rawValue) aren't valid: \(error.message)")
+    do throws(RequestRefusedError) { return try declared.init(inputs: members, isExact: false) } catch {
+      let beginning = "the request '\(verb)' isn't valid: "
+      let reason = error.message.hasPrefix(beginning) ? String(error.message.dropFirst(beginning.count)) : error.message
+      throw RequestRefusedError(.request, "the arguments of \(rawValue) aren't valid: \(reason)")
     }
   }
 
@@ -149,20 +149,24 @@ enum LookingTool: String, CaseIterable {
 
   /// The request, about runs of tools only; nil if it can find none.
   private func confined(
-    _ request: AgentRequest, for caller: ToolCaller, among recipes: () async throws(RequestRefusedError) -> [String]
-  ) async throws(RequestRefusedError) -> AgentRequest? {
+    _ request: any Operation, for caller: ToolCaller, among recipes: () async throws(RequestRefusedError) -> [String]
+  ) async throws(RequestRefusedError) -> (any Operation)? {
     switch request {
-    case .runs(var query):
+    case var asked as ListRuns:
       let recipes = try await recipes()
-      if let recipe = query.recipe { return recipes.contains(where: recipe.hasSameScalars) ? request : nil }
-      query.seen = recipes
-      return recipes.isEmpty ? nil : .runs(query)
-    case .show(let run): return .show(run: try await found(run, for: caller, among: try await recipes()))
-    case .explain(let run, _):
+      if let recipe = asked.recipe { return recipes.contains(where: recipe.hasSameScalars) ? request : nil }
+      asked.recipes = recipes
+      return recipes.isEmpty ? nil : asked
+    case var asked as ShowRun:
+      asked.run = try await found(asked.run, for: caller, among: try await recipes())
+      return asked
+    case var asked as ExplainRun:
       guard caller.seesData else {
         throw RequestRefusedError(.request, "the token lacks the scope 'data', which this needs")
       }
-      return .explain(run: try await found(run, for: caller, among: try await recipes()), isAlone: true)
+      asked.run = try await found(asked.run, for: caller, among: try await recipes())
+      asked.alone = true
+      return asked
     default: return request
     }
   }
@@ -174,14 +178,12 @@ enum LookingTool: String, CaseIterable {
     var found: RunReference?
     if run.hasSameScalars(as: "last"), !recipes.isEmpty {
       // The last run of all may be of another recipe.
-      let list = try await caller.ask(.runs(RunListQuery(limit: 100, seen: recipes, isPaged: true))) {
-        if case .runs(let list) = $0 { list } else { nil }
-      }
+      let list = try await caller.ask(ListRuns(RunListQuery(limit: 100, seen: recipes, isPaged: true)))
       let runs = list.open.map { RunReference($0) } + list.finished.map { RunReference($0) }
       found = runs.max { $0.createdAt < $1.createdAt }
     } else {
       do throws(RequestRefusedError) {
-        found = try await caller.ask(.find(run: run)) { if case .found(let run, _) = $0 { run } else { nil } }
+        found = try await caller.ask(FindRun.with { $0.run = run }).run
       } catch  where error.kind != .notFound && error.kind != .ambiguous { throw error } catch {
         // The message may name runs of other recipes.
       }
@@ -196,25 +198,24 @@ enum LookingTool: String, CaseIterable {
   // MARK: Answers
 
   private func answer(
-    _ reply: AgentReply, _ named: Named, _ caller: ToolCaller
+    _ answer: any OperationAnswer, _ named: Named, _ caller: ToolCaller
   ) async throws(RequestRefusedError) -> (any FieldSet)? {
-    switch reply {
-    case .runs(var list):
+    switch answer {
+    case var list as RunList:
       list.open = list.open.map(\.alone)
       return RunListAnswer(list, withData: caller.seesData)
-    case .run(let record):
+    case let shown as ShowRun.Answer:
+      let record = try await shown.record()
       var answer = RunAnswer(record.alone, withData: caller.seesData)
       if caller.seesData, case .blob(let blob)? = record.outputs {
-        answer.outputs = try await caller.ask(.value(blob)) {
-          if case .value(let value) = $0 { value.asPlainJSON } else { nil }
-        }
+        answer.outputs = try await caller.ask(ReadValue(blob, of: record.id)).value().asPlainJSON
       }
       return answer
-    case .explained(let run, let explanation): return ExplanationAnswer(explanation, ofRun: run)
-    case .value(let value):
-      if case .check = self { return FindingListAnswer(value) }
+    case let why as ExplainedThing: return ExplanationAnswer(why.explanation, ofRun: why.id)
+    case let checked as CheckText.Answer: return FindingListAnswer(checked.findings)
+    case let listed as ListActions.Answer:
       var answer = ActionListAnswer()
-      var entries = value.shownAsJSON.list ?? []
+      var entries = Value.list(listed.actions).shownAsJSON.list ?? []
       if let plugin = named.plugin {
         let plugins = entries.compactMap { $0["id"]?.string.map { String($0.prefix { $0 != "." }) } }
         entries = entries.filter { $0["id"]?.string?.hasPrefix("\(plugin).") == true }

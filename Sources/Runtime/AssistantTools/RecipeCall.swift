@@ -122,9 +122,12 @@ struct RecipeCall: Sendable {
         "'\(recipe.name)' may write, and this program can't ask its user to confirm the plan: it doesn't declare elicitation, or it speaks over HTTP a protocol version before \(ProtocolVersion.latest.rawValue). Run it with errand run, or \(otherwise). Nothing was started"
       )
     }
-    let plan = try await caller.ask(.plan(recipe: recipe.name, inputs: inputs, texts: [:])) {
-      if case .plan(let plan) = $0 { plan } else { nil }
-    }
+    let plan = try await caller.ask(
+      PlanRun.with {
+        $0.recipe = recipe.name
+        $0.inputs = inputs
+      }
+    ).plan
     let text = PlanText.of(plan.document)
     if plan.wouldFail { return failure("\(text)\n\nThe run would fail, so it can't be started.") }
     if let elicit = client.elicit {
@@ -199,11 +202,11 @@ struct RecipeCall: Sendable {
   }
 
   /// The run that the agent has accepted.
-  private func accepted(_ start: AgentRequest, isPlanned: Bool) async throws(RequestRefusedError) -> String {
+  private func accepted(_ start: StartRun, isPlanned: Bool) async throws(RequestRefusedError) -> String {
     var triesLeft = 30
     while true {
       do throws(RequestRefusedError) {
-        return try await caller.ask(start) { if case .accepted(let run, _, _) = $0 { run } else { nil } }
+        return try await caller.ask(start).run
       } catch {
         triesLeft -= 1
         // The person has confirmed the plan, and needn't again because others are planned at this moment.
@@ -220,9 +223,13 @@ struct RecipeCall: Sendable {
   private func run(_ inputs: ValueMap, plan: String?) async throws(RequestRefusedError) -> ToolResult {
     // A start that is repeated because its answer was lost finds the run that it made.
     let key = "mcp-\([UInt8].random(16).hexadecimal)"
-    let start = AgentRequest.start(
-      recipe: recipe.name, inputs: inputs, texts: [:], key: key, plan: plan,
-      assistant: client.name ?? RunCause.unnamedAssistant)
+    let start = StartRun.with {
+      $0.recipe = recipe.name
+      $0.inputs = inputs
+      $0.key = key
+      $0.plan = plan
+      $0.assistant = client.name ?? RunCause.unnamedAssistant
+    }
     let run = try await accepted(start, isPlanned: plan != nil)
     switch await end(of: run) {
     case .ended(let record): return try await result(of: record)
@@ -260,15 +267,13 @@ struct RecipeCall: Sendable {
     switch record.outputs {
     case .inline(let value)?: outputs = value
     case .blob(let blob)?:
-      outputs = try await caller.ask(.value(blob)) { if case .value(let value) = $0 { value } else { nil } }
+      outputs = try await caller.ask(ReadValue(blob, of: record.id)).value()
     case nil: break
     }
     if [.succeeded, .skipped].contains(record.status) {
       return result(record.status.rawValue, run: record.id, ["outputs": outputs?.shownAsJSON])
     }
-    let why = try? await caller.ask(.explain(run: record.id)) {
-      if case .explained(_, let explanation) = $0 { explanation.text } else { nil }
-    }
+    let why = try? await caller.ask(ExplainRun.with { $0.run = record.id }).explanation.text
     let reason = record.error?.message ?? record.reason
     return result(
       record.status.rawValue, run: record.id, ["error": reason.map { .string($0) }], saying: why ?? reason,
@@ -298,7 +303,7 @@ struct RecipeCall: Sendable {
     while !Task.isCancelled {
       try? await service.time.sleep(for: pause)
       pause = .seconds(5)
-      let record = try? await caller.ask(.show(run: run)) { if case .run(let record) = $0 { record } else { nil } }
+      let record = try? await caller.ask(ShowRun.with { $0.run = run }).record()
       if let wait = record?.longWait(after: RecipeCall.moment, at: service.time.now()) { return .waits(wait) }
     }
     return nil
@@ -309,19 +314,22 @@ struct RecipeCall: Sendable {
     var wait = TimeSpan.milliseconds(100)
     // An agent that ended is looked for again; the run is on disk.
     while !Task.isCancelled {
-      do throws(RequestRefusedError) {
-        for await reply in try await caller.follow(run) {
-          switch reply {
+      do {
+        for try await event in try await caller.follow(run) {
+          switch event {
           case .ended(let record): if record.isOver || !record.goesOn || !caller.outlivesAgent { return .ended(record) }
           case .waits(let wait):
             let due = wait.until.flatMap { $0.span(since: service.time.now()) }
             guard let due, due <= RecipeCall.moment else { return .waits(wait) }
           case .progress(let news): await progress.tell(news)
-          case .refused(let refusal): return .refused(refusal)
-          default: break
+          case .accepted, .notice, .run: break
           }
         }
-      } catch { return .refused(error) }
+      } catch let refusal as RequestRefusedError {
+        return .refused(refusal)
+      } catch {
+        // The agent is gone.
+      }
       guard caller.outlivesAgent else { return nil }
       try? await service.time.sleep(for: wait)
       wait = min(TimeSpan(nanoseconds: wait.nanoseconds * 2), .seconds(5))

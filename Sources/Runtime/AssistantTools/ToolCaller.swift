@@ -7,10 +7,11 @@ package import ModelContext
 package struct ToolCaller: Sendable {
   /// The account or the token; a confirmation is only valid for it.
   package var principal: String
-  /// Asks the agent; the answer is the first one.
-  package var ask: @Sendable (AgentRequest) async throws(RequestRefusedError) -> AgentReply
+  /// Asks the agent; `ask(_:)` knows the type of the answer.
+  package var answer: @Sendable (any Operation) async throws(RequestRefusedError) -> any OperationAnswer
   /// Follows a run until it ends; the stream ends without an end where the agent does.
-  package var follow: @Sendable (_ run: String) async throws(RequestRefusedError) -> AsyncStream<AgentReply>
+  package var follow:
+    @Sendable (_ run: String) async throws(RequestRefusedError) -> AsyncThrowingStream<RunEvent, any Error>
   /// Whether the caller sees a recipe.
   package var sees: @Sendable (_ recipe: String) -> Bool
   /// Whether the caller sees what runs are about.
@@ -24,14 +25,18 @@ package struct ToolCaller: Sendable {
   package var note: @Sendable (String) -> Void
 
   package init(
-    principal: String, ask: @escaping @Sendable (AgentRequest) async throws(RequestRefusedError) -> AgentReply,
-    follow: @escaping @Sendable (_ run: String) async throws(RequestRefusedError) -> AsyncStream<AgentReply>,
+    principal: String,
+    answer: @escaping @Sendable (any Operation) async throws(RequestRefusedError) -> any OperationAnswer,
+    follow:
+      @escaping @Sendable (_ run: String) async throws(RequestRefusedError) -> AsyncThrowingStream<
+        RunEvent, any Error
+      >,
     sees: @escaping @Sendable (_ recipe: String) -> Bool = { _ in true }, seesData: Bool = true,
     outlivesAgent: Bool = false,
     hide: @escaping @Sendable (Value) -> Value, note: @escaping @Sendable (String) -> Void = { _ in }
   ) {
     self.principal = principal
-    self.ask = ask
+    self.answer = answer
     self.follow = follow
     self.sees = sees
     self.seesData = seesData
@@ -40,13 +45,11 @@ package struct ToolCaller: Sendable {
     self.note = note
   }
 
-  /// Sends a request whose answer has a single kind.
-  package func ask<Answer>(
-    _ request: AgentRequest, _ read: (AgentReply) -> Answer?
-  ) async throws(RequestRefusedError) -> Answer {
-    let reply = try await ask(request)
-    if case .refused(let refusal) = reply { throw refusal }
-    guard let answer = read(reply) else { throw RequestRefusedError(.state, "the agent answered something else") }
+  /// Runs an operation.
+  package func ask<Asked: Operation>(_ operation: Asked) async throws(RequestRefusedError) -> Asked.Answer {
+    guard let answer = try await answer(operation) as? Asked.Answer else {
+      throw RequestRefusedError(.state, "the agent answered something else")
+    }
     return answer
   }
 }

@@ -113,10 +113,7 @@ package struct ToolService: Sendable {
 
   /// The recipes that the caller may run, in the order of their names.
   private func recipes(for caller: ToolCaller) async throws(RequestRefusedError) -> [ToolRecord] {
-    let tools = try await caller.ask(.tools(patterns: settings.recipes)) {
-      if case .tools(let tools) = $0 { tools } else { nil }
-    }
-    return tools.filter { caller.sees($0.name) }
+    try await caller.ask(ListTools.with { $0.patterns = settings.recipes }).tools.filter { caller.sees($0.name) }
   }
 
   private func tools(for client: ToolClient, _ caller: ToolCaller) async throws(ModelContextError) -> [Value] {

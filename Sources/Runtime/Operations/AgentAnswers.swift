@@ -235,10 +235,7 @@ package struct FindingListAnswer: FieldSet {
 
   package init() {}
 
-  /// - Parameter findings: The answer to a request for a check.
-  package init(_ findings: Value) {
-    items = (findings.list ?? []).compactMap { (try? FindingRecord(reading: $0)).map { FindingAnswer($0) } }
-  }
+  package init(_ findings: [FindingRecord]) { items = findings.map { FindingAnswer($0) } }
 }
 
 /// The actions that recipes can use.

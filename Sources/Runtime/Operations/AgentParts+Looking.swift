@@ -7,7 +7,7 @@ package import Runs
 // Requests that only read. None of them reads a finished run whole.
 extension AgentParts {
   /// Lists the open runs that match and the latest finished ones, from a page on.
-  func runs(_ query: RunListQuery) async throws(RequestRefusedError) -> AgentReply {
+  func runs(_ query: RunListQuery) async throws(RequestRefusedError) -> RunList {
     var (open, count): ([RunRecord], Int) = ([], 0)
     let statuses = query.statuses.isEmpty ? nil : Set(query.statuses)
     let lastOpen = query.isPaged ? query.after.flatMap(RunListQuery.openRun) : nil
@@ -23,7 +23,7 @@ extension AgentParts {
     open = open.map(\.listed)
     if query.needsPerson != nil || query.isPaged && open.count < count {
       let next = open.count < count ? open.first.map(RunListQuery.cursor) : nil
-      return .runs(RunList(open: open, next: next, openCount: count, unclaimable: try await unclaimable(open)))
+      return RunList(open: open, next: next, openCount: count, unclaimable: try await unclaimable(open))
     }
     let rest = query.isPaged ? query.limit - open.count : query.limit
     var history = HistoryQuery(limit: rest + 1, recipe: query.recipe, statuses: statuses)
@@ -42,10 +42,24 @@ extension AgentParts {
     let hasMore = finished.count > rest
     finished.removeLast(finished.count - min(finished.count, rest))
     let next = finished.last?.cursor ?? (query.isPaged ? open.first.map(RunListQuery.cursor) : nil)
-    return .runs(
-      RunList(
-        open: open, finished: finished, next: hasMore ? next : nil, openCount: count,
-        unclaimable: try await unclaimable(open)))
+    return RunList(
+      open: open, finished: finished, next: hasMore ? next : nil, openCount: count,
+      unclaimable: try await unclaimable(open))
+  }
+
+  /// Lists runs for a page, which also asks for what `ListRuns` has no inputs for: when runs ended, and retries.
+  package func runs(
+    _ query: RunListQuery, for caller: AgentCaller
+  ) async throws(RequestRefusedError) -> RunList {
+    do throws(RequestRefusedError) {
+      try await reach()
+      try ListRuns.admit(caller)
+      let recipes = VisibleRecipes(caller.recipes)
+      let list = try await runs(try query.narrowed(to: recipes))
+      return recipes.areAll ? list : list.limited(to: recipes)
+    } catch {
+      throw error.shown(to: caller)
+    }
   }
 
   /// Why no worker can claim runs that are due, by run id; nil if the state isn't shared.
@@ -54,18 +68,6 @@ extension AgentParts {
     if runs.isEmpty { return [:] }
     let places = try await kept { () async throws(StateError) in try await sharing.unclaimable(among: runs.map(\.id)) }
     return places.mapValues(\.reason)
-  }
-
-  /// Lists the open runs that ask people for decisions, the oldest first.
-  func approvals(_ limit: Int, _ after: String?, for caller: AgentCaller) async -> AgentReply {
-    var waiting = OpenRunQuery(statuses: [.waiting])
-    // Whether there is another page would tell of runs that the caller doesn't see.
-    (waiting.needsPerson, waiting.recipes) = (true, caller.recipes)
-    let asking = await store.openRuns(waiting).filter { run in
-      after.map { $0.precedesByScalars(run.id) } ?? true && run.stepsInOrder.contains(where: \.asksPerson)
-    }
-    let page = asking.prefix(limit).map(\.listed)
-    return .runs(RunList(open: page, next: asking.count > limit ? page.last?.id : nil))
   }
 
   /// A page of the ledger's slots.
@@ -147,15 +149,6 @@ extension AgentParts {
     }
   }
 
-  /// A page of a run's steps.
-  func steps(_ run: String, _ limit: Int, _ from: Int) async throws(RequestRefusedError) -> AgentReply {
-    let record = try await stored(try await find(run).id).record()
-    let steps = record.stepsInOrder
-    let first = min(max(0, from), steps.count)
-    let end = first + min(max(0, limit), steps.count - first)
-    return .steps((first..<end).map { steps[$0] }, next: end < steps.count ? end : nil)
-  }
-
   /// The most bytes of large values that are read to compute an input.
   private static let mostInputBytes = 4 << 20
 
@@ -172,65 +165,8 @@ extension AgentParts {
     return await findInput(facts, step)
   }
 
-  /// Why a run is in its state.
-  func explanation(of run: String, _ isAlone: Bool) async throws(RequestRefusedError) -> AgentReply {
-    var record = try await stored(try await find(run).id).record()
-    if isAlone { record = record.alone }
-    let question = RunFacts.Question(about: record)
-    guard case .facts(let answer) = try await facts(isAlone ? question.alone : question) else {
-      throw RequestRefusedError(.state, "the run \(record.id) cannot be explained")
-    }
-    var facts = RunFacts(record, answering: answer)
-    for (name, blob) in facts.missingValues {
-      facts.values[name] = try await kept { () async throws(StateError) in try await store.value(.blob(blob)) }
-    }
-    guard let explain else {
-      let clock = WallClock(.utc, now: facts.now)
-      return .explained(
-        id: record.id, Explanation(of: facts, clock: clock, isServed: agent.isServing, holder: answer.holder))
-    }
-    return .explained(id: record.id, await explain(facts, agent.isServing, answer.holder))
-  }
-
-  /// Why a schedule ran or didn't around an instant.
-  func explanation(
-    ofSchedule id: String, at: Timestamp?, isAlone: Bool, withData: Bool
-  ) async throws(RequestRefusedError) -> AgentReply {
-    let now = time.now()
-    let host = try steered()
-    var schedule = try await host.schedule(id)
-    schedule.base = sessions.base
-    if !withData { schedule.record.pause?.note = nil }
-    var facts = try await schedule.facts(
-      around: at ?? now, isNamed: at != nil, now, seesAll: !isAlone
-    ) { query async throws(RequestRefusedError) in
-      var slots = try await kept { () async throws(StateError) in try await store.slots(query) }
-      if !withData { for index in slots.indices { slots[index].reason = nil } }
-      return slots
-    } run: {
-      try? await find($0)
-    }
-    facts.fault = await host.fault(ofFile: schedule.record.file)
-    let own = clock?(now) ?? WallClock(.utc, now: now)
-    return .explained(
-      id: schedule.record.id, Explanation(of: facts, clock: schedule.clock(own), isServed: await isDeciding))
-  }
-
-  /// Some lines that programs of a run printed, if there are any from a position on.
-  func logs(_ run: String, _ step: StepPath?, _ from: Int) async throws(RequestRefusedError) -> AgentReply {
-    let id = try await find(run).id
-    var from = from
-    while true {
-      var piece = try await kept { [from] () async throws(StateError) in try await store.printed(ofRun: id, from: from)
-      }
-      if let step { piece.lines.removeAll { !$0.belongs(to: step) } }
-      if !piece.lines.isEmpty || piece.isLast || Task.isCancelled { return .printed(piece) }
-      from = piece.next
-    }
-  }
-
   /// Collects the facts for an explanation of a run, besides its record.
-  func facts(_ question: RunFacts.Question) async throws(RequestRefusedError) -> AgentReply {
+  func facts(_ question: RunFacts.Question) async throws(RequestRefusedError) -> RunFacts.Answer {
     let (around, others) = try await kept { () async throws(StateError) in
       (
         try await RunFacts.Surroundings(of: question, in: store, now: time.now()), try await question.others(in: store)
@@ -238,20 +174,19 @@ extension AgentParts {
     }
     // A process that runs only its own runs, as 'errand run' does.
     let isHolder = if agent.isServing { false } else { await host.isOwn(question.run) }
-    return .facts(
-      RunFacts.Answer(
-        around: around, others: others, events: await question.events(in: store), holder: isHolder ? agent.pid : nil))
+    return RunFacts.Answer(
+      around: around, others: others, events: await question.events(in: store), holder: isHolder ? agent.pid : nil)
   }
 
   /// Every schedule, so that the caller can describe it and compute its next slots.
   ///
   /// Recipes of one file share the same texts, which only the first of them has. The texts are limited to 4 MiB; beyond that the
   /// caller reads the files.
-  func listSchedules() async throws(RequestRefusedError) -> AgentReply {
+  func listSchedules(of recipes: VisibleRecipes) async throws(RequestRefusedError) -> ListSchedules.Answer {
     var left = 4 << 20
     var given: [String: StoredValue] = [:]
     var records: [ScheduleRecord] = []
-    for var schedule in await store.schedules() {
+    for var schedule in await store.schedules() where recipes.contain(schedule.recipe) {
       if let stored = schedule.texts, given[schedule.file] == stored {
         schedule.texts = nil
       } else if let stored = schedule.texts {
@@ -268,7 +203,7 @@ extension AgentParts {
       }
       records.append(schedule)
     }
-    return .schedules(records, words: agent.isServing ? await schedules?.words ?? [:] : [:])
+    return ListSchedules.Answer(records, words: agent.isServing ? await schedules?.words ?? [:] : [:])
   }
 }
 

@@ -5,7 +5,7 @@ import RunState
 
 extension AgentParts {
   /// The state that programs share.
-  private func shared() throws(RequestRefusedError) -> any StateSharing {
+  func sharing() throws(RequestRefusedError) -> any StateSharing {
     if let sharing = store.sharing { return sharing }
     throw RequestRefusedError(
       .configuration,
@@ -14,12 +14,12 @@ extension AgentParts {
   }
 
   func workers() async throws(RequestRefusedError) -> [WorkerRecord] {
-    let sharing = try shared()
+    let sharing = try sharing()
     return try await kept { () async throws(StateError) in try await sharing.workers() }
   }
 
   /// The worker of a name or an id.
-  private func worker(_ name: String) async throws(RequestRefusedError) -> WorkerRecord {
+  func worker(_ name: String) async throws(RequestRefusedError) -> WorkerRecord {
     let workers = try await workers()
     let found = workers.filter { $0.name.hasSameScalars(as: name) }
     if found.count > 1 {
@@ -34,29 +34,5 @@ extension AgentParts {
       .notFound,
       "there is no worker '\(name.safe)'; one that stopped or lost its lease is gone, and others claim its runs; "
         + "see: errand workers")
-  }
-
-  func drain(_ name: String, isUndone: Bool) async throws(RequestRefusedError) -> AgentReply {
-    let (sharing, worker) = (try shared(), try await worker(name))
-    let isKnown = try await kept { () async throws(StateError) in
-      try await sharing.setDraining(!isUndone, worker: worker.id)
-    }
-    guard isKnown else {
-      throw RequestRefusedError(.notFound, "the worker '\(name.safe)' has just gone; see: errand workers")
-    }
-    return .workers([worker])
-  }
-
-  func evict(_ name: String, isForced: Bool) async throws(RequestRefusedError) -> AgentReply {
-    let (sharing, worker) = (try shared(), try await worker(name))
-    guard worker.isOver || isForced else {
-      throw RequestRefusedError(
-        .conflict,
-        "the lease of the worker '\(name.safe)' is valid, so it may still be running, and another would send once more "
-          + "what it is sending; stop it with SIGTERM, or have it finish first: errand workers drain "
-          + "\(name.shellQuoted). If it is gone for good: errand workers evict \(name.shellQuoted) --force")
-    }
-    try await kept { () async throws(StateError) in try await sharing.evict(worker: worker.id) }
-    return .workers([worker])
   }
 }

@@ -12,9 +12,19 @@ import RunState
 extension AgentParts {
   /// The run that a text names, open or finished.
   ///
+  /// A caller who is limited to recipes finds only their runs: a run of another recipe, a missing one and several are
+  /// refused alike.
+  ///
   /// - Parameter isOpen: Whether only an open run will do, so that a recipe's name means its one open run.
-  func find(_ name: String, isOpen: Bool = false) async throws(RequestRefusedError) -> RunReference {
-    let found = try await lookUp(name, isOpen: isOpen)
+  func find(
+    _ name: String, isOpen: Bool = false, for caller: AgentCaller? = nil
+  ) async throws(RequestRefusedError) -> RunReference {
+    let recipes = VisibleRecipes(caller?.recipes ?? [])
+    let found: RunReference
+    do throws(RequestRefusedError) { found = try await lookUp(name, isOpen: isOpen, in: recipes) } catch {
+      guard !recipes.areAll, [.notFound, .ambiguous].contains(error.kind) else { throw error }
+      throw RequestRefusedError(.notFound, "there is no such run")
+    }
     if isOpen { await learnSecrets(of: found.id) }
     return found
   }
@@ -25,43 +35,49 @@ extension AgentParts {
     await store.secrets.learn(named: (record.origin.needs + record.needs).compactMap(RunNeed.secret(in:)))
   }
 
-  private func lookUp(_ name: String, isOpen: Bool) async throws(RequestRefusedError) -> RunReference {
-    if let run = await store.openRun(name) ?? store.endedRun(name) { return RunReference(run) }
+  private func lookUp(
+    _ name: String, isOpen: Bool, in recipes: VisibleRecipes
+  ) async throws(RequestRefusedError) -> RunReference {
+    if let run = await store.openRun(name) ?? store.endedRun(name), recipes.contain(run.recipe) {
+      return RunReference(run)
+    }
     if name.isEmpty { throw RequestRefusedError(.notFound, "a run is missing; \(AgentParts.names)") }
     if name == "last" {
-      if let run = try await latest(of: nil) { return run }
+      if let run = try await latest(of: nil, in: recipes) { return run }
       throw RequestRefusedError(.notFound, "there is no run yet")
     }
     if name.hasPrefix("last:") {
       let recipe = String(name.dropFirst(5))
-      if let run = try await latest(of: recipe) { return run }
+      if let run = try await latest(of: recipe, in: recipes) { return run }
       throw try await unknown(recipe, "no recipe called '\(recipe)' ever ran")
     }
-    if let run = try await only(OpenRunQuery(idPrefix: name), HistoryQuery(limit: 6, idPrefix: name), name, "begin") {
-      return run
-    }
-    if name.couldBeRunID, name.utf8.count >= AgentParts.leastTail,
-      let run = try await only(OpenRunQuery(idSuffix: name), HistoryQuery(limit: 6, idSuffix: name), name, "end")
+    if let run = try await only(
+      OpenRunQuery(idPrefix: name), HistoryQuery(limit: 6, idPrefix: name), name, "begin", in: recipes)
     {
       return run
     }
-    let open = await store.openRuns(OpenRunQuery(recipe: name))
+    if name.couldBeRunID, name.utf8.count >= AgentParts.leastTail,
+      let run = try await only(
+        OpenRunQuery(idSuffix: name), HistoryQuery(limit: 6, idSuffix: name), name, "end", in: recipes)
+    {
+      return run
+    }
+    let open = recipes.contain(name) ? await store.openRuns(OpenRunQuery(recipe: name)) : []
     if isOpen, open.count > 1 {
       throw ambiguous(open.map(\.id), "several runs of '\(name)' are open")
     }
     if isOpen, let run = open.first { return RunReference(run) }
-    if let run = try await latest(of: name) { return run }
+    if let run = try await latest(of: name, in: recipes) { return run }
     throw try await unknown(
       name, name.couldBeRunID ? "no run's id begins or ends with '\(name)'" : "no run is called '\(name)'")
   }
 
-  /// The id of the open run that a text names.
-  func openRun(_ name: String) async throws(RequestRefusedError) -> String {
-    let run = try await find(name, isOpen: true)
-    guard await store.openRun(run.id) != nil else {
-      throw RequestRefusedError(.ended, "the run \(run.id) is over: \(run.status.rawValue)")
-    }
-    return run.id
+  /// The id of a run that was found; refused if it has ended.
+  func openRun(_ run: RunReference) async throws(RequestRefusedError) -> String {
+    if await store.openRun(run.id) != nil { return run.id }
+    // It may have ended since it was found.
+    let status = run.status.isEnded ? run.status : try await stored(run.id).record().status
+    throw RequestRefusedError(.ended, "the run \(run.id) is over: \(status.rawValue)")
   }
 
   private static let leastTail = 4
@@ -71,17 +87,33 @@ extension AgentParts {
 
   /// The one run that matches; nil if there is none.
   private func only(
-    _ open: OpenRunQuery, _ finished: HistoryQuery, _ name: String, _ verb: String
+    _ open: OpenRunQuery, _ finished: HistoryQuery, _ name: String, _ verb: String, in recipes: VisibleRecipes
   ) async throws(RequestRefusedError) -> RunReference? {
-    let open = await store.openRuns(open).map { RunReference($0) }
-    let finished = try await kept { () async throws(StateError) in try await store.finishedRuns(finished) }
-      .map { RunReference($0) }
+    var asked = open
+    asked.recipes = recipes.names
+    let open = await store.openRuns(asked).map { RunReference($0) }
+    let finished = try await finishedRuns(finished, in: recipes)
     // An open run may have ended meanwhile.
     let runs = finished + open.filter { run in !finished.contains { $0.id == run.id } }
     if runs.count > 1, !runs.contains(where: { $0.id.hasSameScalars(as: name) }) {
       throw ambiguous(runs.map(\.id), "several runs \(verb) with '\(name)'")
     }
     return runs.count == 1 ? runs.first : runs.first { $0.id.hasSameScalars(as: name) }
+  }
+
+  /// The finished runs that match, which the history finds by recipe.
+  private func finishedRuns(
+    _ query: HistoryQuery, in recipes: VisibleRecipes
+  ) async throws(RequestRefusedError) -> [RunReference] {
+    var found: [RunReference] = []
+    for recipe in recipes.areAll ? [query.recipe] : recipes.names.map({ .some($0) }) {
+      var query = query
+      query.recipe = recipe
+      let asked = query
+      found += try await kept { () async throws(StateError) in try await store.finishedRuns(asked) }
+        .map { RunReference($0) }
+    }
+    return found
   }
 
   private func ambiguous(_ ids: [String], _ what: String) -> RequestRefusedError {
@@ -91,11 +123,16 @@ extension AgentParts {
   }
 
   /// The run that was created last.
-  private func latest(of recipe: String?) async throws(RequestRefusedError) -> RunReference? {
-    let open = await store.openRuns(OpenRunQuery(recipe: recipe)).map { RunReference($0) }
+  private func latest(
+    of recipe: String?, in recipes: VisibleRecipes
+  ) async throws(RequestRefusedError) -> RunReference? {
+    if let recipe, !recipes.contain(recipe) { return nil }
+    var asked = OpenRunQuery(recipe: recipe)
+    if recipe == nil { asked.recipes = recipes.names }
+    let open = await store.openRuns(asked).map { RunReference($0) }
     let query = HistoryQuery(limit: AgentParts.latestEnds, recipe: recipe)
-    let finished = try await kept { () async throws(StateError) in try await store.finishedRuns(query) }
-    return (open + finished.map { RunReference($0) }).max {
+    let finished = try await finishedRuns(query, in: recipe == nil ? recipes : VisibleRecipes([]))
+    return (open + finished).max {
       $0.createdAt == $1.createdAt ? $0.id.precedesByScalars($1.id) : $0.createdAt < $1.createdAt
     }
   }

@@ -104,7 +104,7 @@ package struct PrintedLine: Record, Equatable {
 }
 
 /// Some lines of a run's log.
-package struct PrintedPiece: Sendable, Equatable {
+package struct PrintedPiece: Record, Equatable {
   package var lines: [PrintedLine]
   /// Where to read on.
   package var next: Int
@@ -115,6 +115,12 @@ package struct PrintedPiece: Sendable, Equatable {
     self.lines = lines
     self.next = next
     self.isLast = isLast
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    next = try member("next", record?.next)
+    isLast = try member("isLast", record?.isLast)
+    lines = try member("lines", record?.lines)
   }
 
   /// The number of the line that a position means in a log that is counted in lines: a negative one counts from the

@@ -186,9 +186,13 @@ import Testing
     #expect(try await text("typed", #"{"n":3.5}"#) == "'inputs.n' must be an int, but found a double")
     #expect(try await text("typed", "{}") == "input 'n' (int) is missing")
     #expect(try await text("errand_run", "{}") == "the arguments of errand_run aren't valid: 'run' is missing")
+    let statuses = [
+      "queued", "running", "waiting", "paused", "uncertain", "succeeded", "failed", "timedOut", "cancelled", "rejected",
+      "skipped",
+    ].map { "'\($0)'" }.joined(separator: " or ")
     #expect(
       try await text("errand_runs", #"{"status":"zz"}"#)
-        == "the arguments of errand_runs aren't valid: in 'status': expected a list, not a string")
+        == "the arguments of errand_runs aren't valid: 'runs.status' must be a list of \(statuses), but found a string")
     #expect(
       try await text("errand_actions", #"{"action":"store.putt"}"#)
         == "no action is named 'store.putt'; did you mean 'store.put'?")

@@ -155,11 +155,6 @@ final class Days: @unchecked Sendable {
 
   // MARK: Asking
 
-  private func ask(_ request: AgentRequest) async throws -> AgentReply {
-    for try await reply in try #require(connection).ask(request) { return reply }
-    throw CancellationError()
-  }
-
   /// Starts a recipe of the folder by hand.
   func start(_ name: String, inputs: Value = .object([:])) async throws {
     let path = folder.appending(path: "recipes/\(name).yaml").path
@@ -167,15 +162,26 @@ final class Days: @unchecked Sendable {
     let origin = RunCreated(
       run: "0199a000-0000-7000-8000-000000000001", at: time.now(), recipe: name, file: path,
       texts: .inline(.object([path: .string(text)])), inputs: inputs, program: version)
-    let answer = try await ask(.submit(origin, isDetached: true))
-    if case .accepted = answer {} else { Issue.record("\(answer)") }
+    let submit = SubmitRun.with {
+      $0.run = Stored(origin)
+      $0.detach = true
+    }
+    _ = try #require(try await connection?.answer(to: submit))
   }
 
   /// Decides about a run as `errand runs approve|reject` does; returns the message of a refusal.
   func decide(_ run: RunRecord, approved: Bool, comment: String? = nil) async throws -> String? {
-    let decision = AgentRequest.decide(run: run.id, step: nil, isApproved: approved, comment: comment)
-    if case .refused(let refusal) = try await ask(decision) { return refusal.message }
-    return nil
+    let decision = DecideStep.with {
+      $0.run = run.id
+      $0.approved = approved
+      $0.comment = comment
+    }
+    do {
+      _ = try await connection?.answer(to: decision)
+      return nil
+    } catch let refusal as RequestRefusedError {
+      return refusal.message
+    }
   }
 
   /// The outputs of a run that has ended.

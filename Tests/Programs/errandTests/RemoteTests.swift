@@ -110,7 +110,8 @@ import Testing
     let foreign = try await narrow.call("runs", "show", id)
     #expect(foreign.code == 66 && foreign.error == "error: there is no such run\n", "\(foreign)")
     let refused = try await narrow.call("run", "ask", "-i", "name=Ada")
-    #expect(refused.code == 66 && refused.error == "error: there is no such recipe\n", "\(refused)")
+    #expect(
+      refused.code == 66 && refused.error == "error: no recipe called 'ask' is served; there are sum\n", "\(refused)")
     let steered = try await narrow.call("runs", "cancel", "last:sum")
     #expect(
       steered.code == 78

@@ -21,8 +21,8 @@ import Testing
 
   /// The paths of all verbs, and one of each other part.
   private static func addresses(_ values: [String: String]) -> [Address] {
-    var found = AgentVerb.all.compactMap { verb in
-      verb.route.map { route in
+    var found = OperationList.all.compactMap { operation in
+      operation.route.map { route in
         let segments = Routes.segments(of: "\(apiRoot)\(route.path)").map { segment in
           Routes.parameter(in: segment).map { PercentEncoding.encode(values[$0] ?? "x") } ?? segment
         }

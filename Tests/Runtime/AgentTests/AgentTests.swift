@@ -182,6 +182,34 @@ final class TemporaryFolder: Sendable {
     await server.stop()
   }
 
+  @Test func `an answer that comes while the server stops is sent`() async throws {
+    let folder = try TemporaryFolder()
+    let lock = try FolderLock.acquire(folder.path, program: "errand 0.1")
+    let server = try AgentServer.start(
+      in: folder.path, lock: lock, identity: AgentTests.identity, clock: SystemTime()
+    ) { request in
+      _ = lock
+      // Until the server waits for no client.
+      while await request.replyInTurn(.object(["waits": .bool(true)])) { try? await Task.sleep(for: .milliseconds(1)) }
+      await PartedAnswer(to: request, id: "a", hiding: nil).end(ValueMap([("yielded", .bool(true))]))
+    }
+    let client = try #require(try await AgentTests.connect(folder))
+    try client.send(.object(["ask": .string("yield")]))
+    var stopping: Task<Void, Never>?
+    var last: Value?
+    // The end of the stream may be an error.
+    do {
+      for try await reply in client.replies {
+        last = reply
+        // Ends with the connection of the client.
+        if stopping == nil { stopping = Task { await server.stop() } }
+      }
+    } catch {}
+    #expect(last == .object(["yielded": .bool(true)]))
+    await stopping?.value
+    await client.close()
+  }
+
   @Test func `answers a client that has closed its side`() async throws {
     let folder = try TemporaryFolder()
     let server = try AgentTests.serve(folder)

@@ -34,7 +34,7 @@ import Testing
     .stepEnded(
       path: "put", title: "put", depth: 1, status: .failed, took: .seconds(1), error: error, isReplayed: false),
   ]) func `progress is read as what was told, whatever is in it`(_ progress: Progress) throws {
-    guard case .progress(let read) = try AgentReply(reading: progress.value, to: "submit") else {
+    guard case .progress(let read) = try RunEvent(reading: progress.value) else {
       Issue.record("\(progress.value) is read as something else")
       return
     }

@@ -390,15 +390,21 @@ import Testing
   }
 
   @Test(arguments: [
-    (#"{"ask":"signal","id":"e1"}"#, "request", "the request 'signal' isn't valid: 'name' is missing"),
+    (
+      #"{"ask":"signal","id":"e1"}"#, "request",
+      "the request 'signal' isn't valid: 'signal' needs 'name' (string): The name of the event"
+    ),
     (
       #"{"ask":"signal","name":"e","run":"r9"}"#, "notFound",
       "no run is called 'r9'; give its id, the beginning or the end of it, a recipe's name, or last; 'errand runs list' shows the latest"
     ),
-    (#"{"ask":"decide","run":"r1"}"#, "request", "the request 'decide' isn't valid: 'approved' is missing"),
+    (
+      #"{"ask":"decide","run":"r1"}"#, "request",
+      "the request 'decide' isn't valid: 'decide' needs 'approved' (bool): Whether the caller approves"
+    ),
     (
       #"{"ask":"decide","run":"r1","approved":true,"by":"ann"}"#, "request",
-      "the request 'decide' isn't valid: 'by' is not known"
+      "the request 'decide' isn't valid: 'decide' has no field 'by'; it has run, step, approved, comment, key"
     ),
     (#"{"ask":"decide","run":"r1","approved":true}"#, "notAllowed", "'ask' asks ann, bob, and not 'cy'"),
     (

@@ -342,6 +342,9 @@ import Operations
 
   @Test func `a leader that doesn't answer is told of, and whether it may have been done`() async throws {
     try recipe("tick", "on: [{ cron: \"0 * * * *\" }]\n" + ScheduleHostTests.done)
+    let first = await bench("lab-1")
+    await until("the schedule is known") { await first.agent.store.schedule("tick") != nil }
+    try await stop(first)
     // A leader that only has the lead.
     let connection = SimulatedConnection(database)
     let worker = try await connection.register(WorkerTerms(name: "lab-0"), lease: .seconds(600))

@@ -62,11 +62,12 @@ import Testing
   ) async throws {
     let caller = ToolCaller(
       principal: "account",
-      ask: { request throws(RequestRefusedError) in
+      answer: { request throws(RequestRefusedError) in
         switch request {
-        case .recipes: return .recipes([broken.record(withText: false)].compactMap(\.self))
-        case .recipe:
-          if let record = broken.record(withText: true) { return .recipe(record) }
+        case is ListRecipes:
+          return ListRecipes.Answer([broken.record(withText: false)].compactMap(\.self))
+        case is ShowRecipe:
+          if let record = broken.record(withText: true) { return ShowRecipe.Answer(record) }
         default: break
         }
         throw RequestRefusedError(.notFound, "not this")

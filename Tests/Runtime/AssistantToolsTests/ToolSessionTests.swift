@@ -26,7 +26,7 @@ import Testing
     init(
       _ settings: ToolSettings = ToolSettings(), time: any TimeSource = SystemTime(),
       remarks: AsyncStream<String>.Continuation? = nil,
-      answer: @escaping @Sendable (AgentRequest) async throws(RequestRefusedError) -> AgentReply = {
+      answer: @escaping @Sendable (any Operation) async throws(RequestRefusedError) -> any OperationAnswer = {
         _ throws(RequestRefusedError) in throw RequestRefusedError(.notFound, "nothing is here")
       }
     ) {
@@ -37,8 +37,8 @@ import Testing
       let asked = asked
       let caller = ToolCaller(
         principal: "account",
-        ask: { request throws(RequestRefusedError) in
-          asked.verbs.withLock { $0.append(request.verb.name) }
+        answer: { request throws(RequestRefusedError) in
+          asked.verbs.withLock { $0.append(type(of: request).name) }
           return try await answer(request)
         },
         follow: { _ throws(RequestRefusedError) in throw RequestRefusedError(.state, "nothing is followed") },
@@ -149,8 +149,8 @@ import Testing
   @Test func `a cancelled request gets no answer, and others do`() async {
     let (entered, enter) = AsyncStream.makeStream(of: Void.self)
     let bench = Bench { [time = TestTime()] request throws(RequestRefusedError) in
-      if case .tools = request { return .tools([]) }
-      if case .find = request {
+      if request is ListTools { return Self.tools([]) }
+      if request is FindRun {
         enter.yield()
         // Ends only when it is cancelled.
         try? await time.sleep(for: .seconds(86_400))
@@ -221,8 +221,8 @@ import Testing
     var settings = ToolSettings()
     settings.confirmation = .token
     let bench = Bench(settings) { request throws(RequestRefusedError) in
-      guard case .tools = request else { throw RequestRefusedError(.request, "not this") }
-      return Self.tool(#"{"confirm":{"type":"string"}}"#)
+      guard request is ListTools else { throw RequestRefusedError(.request, "not this") }
+      return Self.tools(Self.tool(#"{"confirm":{"type":"string"}}"#))
     }
     bench.send(
       Self.stateless(1, "tools/call", #""name":"order","arguments":{"confirm":"x"},"#)
@@ -236,7 +236,9 @@ import Testing
 
   @Test func `a plan that isn't kept any more is told without its digest`() async throws {
     let bench = Bench { request throws(RequestRefusedError) in
-      if case .start = request { throw RequestRefusedError(.notFound, "there is no plan '00ff' of 'order'") }
+      if request is StartRun {
+        throw RequestRefusedError(.notFound, "there is no plan '00ff' of 'order'")
+      }
       return try await Self.writer(request)
     }
     let call = Self.stateless(1, "tools/call", #""name":"order","arguments":{"n":1},"#)
@@ -260,8 +262,8 @@ import Testing
 
   @Test func `what is shortened has no part of a secret left`() async {
     let bench = Bench { request throws(RequestRefusedError) in
-      guard case .tools = request else { throw RequestRefusedError(.notFound, "it isn't here") }
-      return .tools([])
+      guard request is ListTools else { throw RequestRefusedError(.notFound, "it isn't here") }
+      return Self.tools([])
     }
     let name = String(repeating: "x", count: 57) + "s3cret"
     for (tool, arguments) in [(name, "{}"), ("errand_run", #"{"run":"\#(name)"}"#), ("errand_run", #"{"\#(name)":1}"#)]
@@ -289,7 +291,7 @@ import Testing
   @Test func `why recipes are missing is remarked once`() async {
     let (remarks, remark) = AsyncStream.makeStream(of: String.self)
     let bench = Bench(ToolSettings(recipes: ["gone-*", "order"]), remarks: remark) {
-      _ throws(RequestRefusedError) in .tools([])
+      _ throws(RequestRefusedError) in Self.tools([])
     }
     bench.send(Self.stateless(1, "tools/list"), Self.stateless(2, "tools/list"))
     _ = await bench.lines(2)
@@ -306,14 +308,12 @@ import Testing
   @Test func `a recipe with faults is remarked, and a call of it tells them`() async {
     let (remarks, remark) = AsyncStream.makeStream(of: String.self)
     let bench = Bench(remarks: remark) { request throws(RequestRefusedError) in
-      guard case .tools = request, case .tools(let good) = Self.tool("{}") else {
-        throw RequestRefusedError(.request, "not this")
-      }
+      guard request is ListTools else { throw RequestRefusedError(.request, "not this") }
       let broken = Value.object([
         "name": .string("typo"), "inputs": .map(ValueMap()), "outputs": .map(ValueMap()),
         "faults": .list([.string("recipes/typo.yaml:3:19: no action is named 'file.wirte'"), .string("and another")]),
       ])
-      return .tools(good + [try? ToolRecord(reading: broken)].compactMap(\.self))
+      return Self.tools(Self.tool("{}") + [try? ToolRecord(reading: broken)].compactMap(\.self))
     }
     bench.send(Self.stateless(1, "tools/list"), Self.stateless(2, "tools/call", #""name":"typo","#))
     let lines = await bench.lines(2).sorted { $0.utf8.count > $1.utf8.count }
@@ -332,9 +332,13 @@ import Testing
 
   @Test func `many tools come in pages, and an error isn't longer than is read`() async throws {
     let bench = Bench { request throws(RequestRefusedError) in
-      if case .find = request { throw RequestRefusedError(.state, String(repeating: "long ", count: 10_000)) }
-      guard case .tools = request else { throw RequestRefusedError(.state, String(repeating: "long ", count: 100_000)) }
-      return .tools(
+      if request is FindRun {
+        throw RequestRefusedError(.state, String(repeating: "long ", count: 10_000))
+      }
+      guard request is ListTools else {
+        throw RequestRefusedError(.state, String(repeating: "long ", count: 100_000))
+      }
+      return Self.tools(
         (0..<300).compactMap { number in
           try? ToolRecord(
             reading: .object([
@@ -371,11 +375,10 @@ import Testing
 
   @Test func `the actions of one plugin are listed alone`() async throws {
     let bench = Bench { _ throws(RequestRefusedError) in
-      .value(
-        .list(
-          ["http.get", "http.post", "httpx.get", "store.put"].map {
-            .object(["id": .string($0), "summary": .string("Does it."), "input": .map(ValueMap())])
-          }))
+      ListActions.Answer(
+        ["http.get", "http.post", "httpx.get", "store.put"].map {
+          .object(["id": .string($0), "summary": .string("Does it."), "input": .map(ValueMap())])
+        })
     }
     for (arguments, text) in [
       (#"{"plugin":"http"}"#, "http.get http.post"), (#"{"plugin":"store","action":null}"#, "store.put"),
@@ -418,24 +421,26 @@ import Testing
   }
 
   /// An agent with a recipe that writes; it refuses every start.
-  private static let writer: @Sendable (AgentRequest) async throws(RequestRefusedError) -> AgentReply = {
+  private static let writer: @Sendable (any Operation) async throws(RequestRefusedError) -> any OperationAnswer = {
     request throws(RequestRefusedError) in
     switch request {
-    case .tools: return tool("{}")
-    case .plan: return .plan(try plan())
-    case .start(_, _, _, _, let plan, _):
-      throw RequestRefusedError(.moved, "it would start \(plan ?? "without a plan")")
+    case is ListTools: return tools(tool("{}"))
+    case is PlanRun: return RunPlan(try plan())
+    case let start as StartRun:
+      throw RequestRefusedError(.moved, "it would start \(start.plan ?? "without a plan")")
     default: throw RequestRefusedError(.request, "not this")
     }
   }
 
-  private static func tool(_ inputs: String) -> AgentReply {
+  private static func tools(_ tools: [ToolRecord]) -> any OperationAnswer { ListTools.Answer(tools) }
+
+  private static func tool(_ inputs: String) -> [ToolRecord] {
     let tool = Value.object([
       "name": .string("order"),
       "inputs": .object(["type": .string("object"), "properties": (try? JSON.parse(inputs)) ?? .null]),
       "outputs": .object(["type": .string("object")]),
     ])
-    return .tools([try? ToolRecord(reading: tool)].compactMap(\.self))
+    return [try? ToolRecord(reading: tool)].compactMap(\.self)
   }
 
   private static func plan() throws(RequestRefusedError) -> PlanRecord {

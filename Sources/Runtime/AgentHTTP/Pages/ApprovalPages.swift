@@ -7,10 +7,8 @@ import RunState
 
 extension Pages {
   static func approvals(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
-    let list = try await request.ask(.approvals(limit: 50, after: request.given("cursor"))) {
-      if case .runs(let list) = $0 { list } else { nil }
-    }
-    let asking = list.open.filter { request.caller.sees(recipe: $0.recipe) }.flatMap { run in
+    let list = try await request.ask(ListApprovals.with { $0.cursor = request.given("cursor") })
+    let asking = list.open.flatMap { run in
       run.stepsInOrder.filter(\.asksPerson).map { (run, $0) }
     }
     let rows = asking.map { run, step -> Markup in
@@ -73,8 +71,8 @@ extension Pages {
   /// Why a visitor is offered no decision: it may not decide, or doesn't see what it would decide; nil if it is.
   private static func objection(to request: PageRequest, deciding step: StepRecord) -> String? {
     let people = step.wait?.by ?? []
-    if !step.asks(request.caller.caller.name) {
-      return "This asks \(joined(people, by: "or")) and not '\(request.caller.caller.name)'."
+    if !step.asks(request.caller.name) {
+      return "This asks \(joined(people, by: "or")) and not '\(request.caller.name)'."
     }
     if !request.may(.approve) { return "Deciding needs a token with the scope 'approve'." }
     if !request.seesData {

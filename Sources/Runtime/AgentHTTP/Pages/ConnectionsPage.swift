@@ -8,9 +8,7 @@ import RunState
 
 extension Pages {
   static func connections(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
-    let (connections, secrets) = try await request.ask(.connections) {
-      if case .connections(let connections, let secrets) = $0 { (connections, secrets) } else { nil }
-    }
+    let known = try await request.ask(ListConnections())
     let seesData = request.seesData
     func names(_ names: [String], _ kind: String? = nil) -> Markup {
       if names.isEmpty { return .element("span", ["class": "quiet"], "none") }
@@ -19,7 +17,7 @@ extension Pages {
           (index == 0 ? "" : ", ") + (kind.map { Part.link(name, to: pagePath($0, name)) } ?? Markup(name))
         })
     }
-    let places = connections.map { connection -> [Markup] in
+    let places = known.connections.map { connection -> [Markup] in
       var row = [Part.code(connection.name), Markup(connection.plugin)]
       if seesData {
         row.append(connection.address.map { Part.code($0) } ?? .element("span", ["class": "quiet"], "not known"))
@@ -30,7 +28,7 @@ extension Pages {
           + (until.map { "; its service asked to wait until " + Part.time($0, request.clock) } ?? .nothing))
       return row + [names(connection.recipes, "recipes")]
     }
-    let needed = secrets.map { secret -> [Markup] in
+    let needed = known.secrets.map { secret -> [Markup] in
       var row = [Part.code(secret.name), secret.statusMark]
       if seesData { row.append(Markup(secret.fault ?? secret.source ?? "")) }
       return row + [names(secret.connections), names(secret.recipes, "recipes")]

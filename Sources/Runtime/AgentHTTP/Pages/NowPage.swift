@@ -12,12 +12,15 @@ extension Pages {
   private static let recent = 86_400
 
   static func now(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
-    let urgent = try await runs(request, RunListQuery(limit: mostRows, isPaged: true, needsPerson: true))
-    let busy = try await runs(request, RunListQuery(limit: mostRows, isPaged: true, needsPerson: false))
+    func listed(needsPerson: Bool) async throws(Problem) -> RunList {
+      try await request.ask(ListRuns(RunListQuery(limit: mostRows, isPaged: true, needsPerson: needsPerson)))
+    }
+    let urgent = try await listed(needsPerson: true)
+    let busy = try await listed(needsPerson: false)
     // Asked for apart, so that many runs that succeeded since don't hide them.
     var recently = RunListQuery(limit: mostRows, statuses: [.failed, .timedOut])
     recently.endedSince = request.clock.now.advanced(by: .seconds(-recent))
-    let ended = try await runs(request, recently).finished
+    let ended = try await request.runs(recently).finished
     let failed = try await notRetried(ended, request)
     // A run that no worker can claim needs a person.
     let (unclaimable, running) = busy.openWithReasons.reversed().reduce(into: ([RunRecord](), [RunRecord]())) {
@@ -61,7 +64,7 @@ extension Pages {
     var asked = RunListQuery(limit: ended.count)
     asked.retriesOf = Set(ended.map(\.id))
     asked.endedSince = ended.map(\.endedAt).min()
-    let retries = try await runs(request, asked)
+    let retries = try await request.runs(asked)
     let retried = Set(retries.open.compactMap(\.retryOf) + retries.finished.compactMap(\.retryOf))
     return ended.filter { !retried.contains($0.id) }
   }
@@ -70,7 +73,8 @@ extension Pages {
   private static let mostNextSlots = 8
 
   private static func next(_ request: PageRequest) async throws(Problem) -> [Markup] {
-    guard case .status(let report) = try await request.ask(.status), report.isServing else {
+    let report = try await request.ask(ShowStatus())
+    guard report.isServing else {
       return [.element("p", ["class": "none"], "This agent fires no schedules; errand serve does.")]
     }
     var rows: [Markup] = []

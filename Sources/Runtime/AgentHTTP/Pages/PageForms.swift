@@ -17,15 +17,28 @@ extension Pages {
     case ("recipes", "plan"): return try await start(request, name, form, isPlan: true)
     case ("plans", "run"): return try await runPlan(request, name, key: form["key"])
     case ("plans", "again"): return try await planAgain(request, name)
-    case ("runs", "pause"): _ = try await request.ask(.pause(run: name, reason: text("reason")))
-    case ("runs", "resume"): _ = try await request.ask(.resume(run: name, isDetached: true))
-    case ("runs", "cancel"): _ = try await request.ask(.cancel(run: name, reason: text("reason")))
+    case ("runs", "pause"):
+      _ = try await request.ask(
+        PauseRun.with {
+          $0.run = name
+          $0.reason = text("reason")
+        })
+    case ("runs", "resume"): _ = try await request.ask(ResumeRun.with { $0.run = name })
+    case ("runs", "cancel"):
+      _ = try await request.ask(
+        CancelRun.with {
+          $0.run = name
+          $0.reason = text("reason")
+        })
     case ("runs", "retry"):
-      if case .retried(_, let id, _) = try await request.ask(.retry(run: name, key: text("key"))) {
-        return redirect(pagePath("runs", id))
-      }
+      let retried = try await request.ask(
+        RetryRun.with {
+          $0.run = name
+          $0.key = text("key")
+        })
+      return redirect(pagePath("runs", retried.accepted))
     case ("runs", "delete"):
-      _ = try await request.ask(.delete(run: name))
+      _ = try await request.ask(DeleteRun.with { $0.run = name })
       return redirect("/runs")
     case ("runs", "decide"):
       guard let choice = form["choice"], choice == "approve" || choice == "reject" else {
@@ -33,7 +46,12 @@ extension Pages {
       }
       do throws(Problem) {
         _ = try await request.ask(
-          .decide(run: name, step: text("step"), isApproved: choice == "approve", comment: text("comment")))
+          DecideStep.with {
+            $0.run = name
+            $0.step = text("step")
+            $0.approved = choice == "approve"
+            $0.comment = text("comment")
+          })
       } catch {
         guard [.refusal(.notAsked), .refusal(.ended)].contains(error.kind), let step = text("step") else { throw error }
         // Another person was faster.
@@ -42,10 +60,22 @@ extension Pages {
         return response
       }
     case ("runs", "resolve"):
+      let (outcome, output) = try resolution(form["as"], text("output"))
       _ = try await request.ask(
-        .resolve(run: name, step: form["step"] ?? "", as: try resolution(form["as"], text("output"), text("reason"))))
-    case ("schedules", "pause"): _ = try await request.ask(.pauseSchedule(id: name, note: text("note")))
-    case ("schedules", "resume"): _ = try await request.ask(.resumeSchedule(id: name))
+        ResolveStep.with {
+          $0.run = name
+          $0.step = form["step"] ?? ""
+          $0.as = Word(outcome)
+          $0.output = output
+          $0.reason = text("reason")
+        })
+    case ("schedules", "pause"):
+      _ = try await request.ask(
+        PauseSchedule.with {
+          $0.id = name
+          $0.note = text("note")
+        })
+    case ("schedules", "resume"): _ = try await request.ask(ResumeSchedule.with { $0.id = name })
     case ("schedules", "trigger"): return try await trigger(request, name, key: text("key"))
     default: return nil
     }
@@ -57,10 +87,12 @@ extension Pages {
     _ request: PageRequest, _ id: String, key: String?
   ) async throws(Problem) -> HTTPServerResponse {
     do throws(Problem) {
-      let slots = try await request.ask(.trigger(id: id, overlap: nil, key: key)) {
-        if case .slots(let slots) = $0 { slots } else { nil }
-      }
-      let run = slots.first { $0.outcome == .started }?.run
+      let started = try await request.ask(
+        TriggerSchedule.with {
+          $0.id = id
+          $0.key = key
+        })
+      let run = started.slots.first { $0.outcome == .started }?.run
       return redirect(run.map { pagePath("runs", $0) } ?? pagePath("schedules", id))
     } catch {
       guard error.kind == .refusal(.inputs), let said = error.detail.utf8Parts(around: "; send \"inputs\": ") else {
@@ -70,18 +102,16 @@ extension Pages {
     }
   }
 
+  /// What a form says of an uncertain step.
   private static func resolution(
-    _ choice: String?, _ output: String?, _ reason: String?
-  ) throws(Problem) -> Resolution {
-    switch choice {
-    case "done":
-      guard let output else { return .done(nil) }
-      do throws(JSONError) { return .done(try JSON.parse(output)) } catch {
-        throw Problem(.refusal(.request), "the output isn't valid JSON: \(error.message)")
-      }
-    case "retry": return .retry
-    case "fail": return .fail(reason)
-    default: throw Problem(.refusal(.request), "choose what happened: done, retry or fail")
+    _ choice: String?, _ output: String?
+  ) throws(Problem) -> (outcome: ResolveStep.Outcome, output: Value?) {
+    guard let outcome = choice.flatMap({ ResolveStep.Outcome(rawValue: $0) }) else {
+      throw Problem(.refusal(.request), "choose what happened: done, retry or fail")
+    }
+    guard outcome == .done, let output else { return (outcome, nil) }
+    do throws(JSONError) { return (outcome, try JSON.parse(output)) } catch {
+      throw Problem(.refusal(.request), "the output isn't valid JSON: \(error.message)")
     }
   }
 }

@@ -17,7 +17,7 @@ extension Authenticator {
   }
 
   /// The caller of a page, by the browser's cookie or as programs are known; nil without a login.
-  func visitor(of request: HTTPServerRequest, _ sessions: SessionTable) async throws(Problem) -> APICaller? {
+  func visitor(of request: HTTPServerRequest, _ sessions: SessionTable) async throws(Problem) -> AgentCaller? {
     if request.account != nil || request.headers["Authorization"] != nil { return try await caller(of: request) }
     guard let session = request.cookie(Authenticator.cookie(for: request)),
       let visitor = sessions.visitor(of: session, at: time.now())
@@ -26,10 +26,12 @@ extension Authenticator {
     }
     if request.method != "GET", request.method != "HEAD" { try checkIsOfPage(request) }
     switch visitor {
-    case .account(let caller): return APICaller(caller: caller, scopes: Set(TokenScope.allCases), recipes: [])
+    case .account(var caller):
+      caller.isOwn = false
+      return caller
     case .token(let digest):
       // A token that was revoked or has expired ends its sessions.
-      return await validToken(digest).map { APICaller($0) }
+      return await validToken(digest).map { AgentCaller(token: $0) }
     }
   }
 

@@ -1,7 +1,7 @@
 /// The pages for people: the same requests as the API's, shown as HTML and made by forms.
 ///
 /// A page shows nothing and does nothing that its visitor's token doesn't allow, because everything goes through
-/// `APIServer.reply`. Every change is a form that is posted (`PageForms.swift`), whose `Origin` has to be this agent.
+/// `AgentParts.perform`. Every change is a form that is posted (`PageForms.swift`), whose `Origin` has to be this agent.
 /// Each page has a file of its own.
 import Agent
 import Operations
@@ -13,19 +13,33 @@ import Runs
 /// One request for a page, from a person who is logged in.
 struct PageRequest: Sendable {
   let http: HTTPServerRequest
-  let caller: APICaller
+  let caller: AgentCaller
   /// The parts of the path, decoded.
   let parts: [String]
-  let ask: @Sendable (AgentRequest) async throws(Problem) -> AgentReply
   /// The input of a step of a run that the visitor sees; nil where it can't be computed again.
   let input: @Sendable (RunRecord, StepPath) async throws(Problem) -> StepReplay.Input?
+  /// Runs the operations of the page.
+  let agent: AgentParts
   let clock: WallClock
   let isSandbox: Bool
 
-  /// Sends a request, and reads the part that the page needs from the answer with `read`; nil is for the wrong kind.
-  func ask<Answer>(_ request: AgentRequest, _ read: (AgentReply) -> Answer?) async throws(Problem) -> Answer {
-    guard let answer = read(try await ask(request)) else { throw Problem(.fault, "the agent answered something else") }
-    return answer
+  /// Runs an operation for the visitor.
+  func ask<Asked: Operation>(_ operation: Asked) async throws(Problem) -> Asked.Answer {
+    do throws(RequestRefusedError) { return try await agent.perform(operation, for: caller) } catch {
+      throw Problem(error, withData: seesData)
+    }
+  }
+
+  /// Lists runs by what `ListRuns` has no inputs for.
+  func runs(_ query: RunListQuery) async throws(Problem) -> RunList {
+    do throws(RequestRefusedError) { return try await agent.runs(query, for: caller) } catch {
+      throw Problem(error, withData: seesData)
+    }
+  }
+
+  /// What an answer reads when it is needed.
+  func read<Content>(_ content: () async throws(RequestRefusedError) -> Content) async throws(Problem) -> Content {
+    do throws(RequestRefusedError) { return try await content() } catch { throw Problem(error, withData: seesData) }
   }
 
   func may(_ scope: TokenScope) -> Bool { caller.scopes.contains(scope) }
@@ -38,7 +52,7 @@ struct PageRequest: Sendable {
     _ title: String, _ section: String, live: PageFrame.Live? = nil, _ content: Markup...
   ) -> HTTPServerResponse {
     PageFrame(
-      title: title, section: section, visitor: caller.caller.name, live: live, isSandbox: isSandbox,
+      title: title, section: section, visitor: caller.name, live: live, isSandbox: isSandbox,
       content: Markup(content)
     ).response(to: http)
   }

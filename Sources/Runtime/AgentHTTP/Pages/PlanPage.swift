@@ -18,7 +18,7 @@ extension Pages {
   }
 
   static func shownPlan(_ request: PageRequest, _ digest: String) async throws(Problem) -> PlanRecord {
-    try await request.ask(.showPlan(digest: digest)) { if case .plan(let plan) = $0 { plan } else { nil } }
+    try await request.ask(ShowPlan.with { $0.digest = digest }).plan
   }
 
   /// Starts the run of a plan, or shows what has moved since.
@@ -27,9 +27,13 @@ extension Pages {
   ) async throws(Problem) -> HTTPServerResponse {
     let recipe = try await shownPlan(request, digest).recipe
     do throws(Problem) {
-      let asked = AgentRequest.start(recipe: recipe, inputs: ValueMap(), texts: [:], key: key, plan: digest)
-      let run = try await request.ask(asked) { if case .accepted(let run, _, _) = $0 { run } else { nil } }
-      return redirect(pagePath("runs", run))
+      let accepted = try await request.ask(
+        StartRun.with {
+          $0.recipe = recipe
+          $0.key = key
+          $0.plan = digest
+        })
+      return redirect(pagePath("runs", accepted.run))
     } catch {
       guard error.kind == .refusal(.moved) else { throw error }
       return try await plan(request, digest, moved: error)
@@ -39,10 +43,12 @@ extension Pages {
   /// Plans with the same inputs again.
   static func planAgain(_ request: PageRequest, _ digest: String) async throws(Problem) -> HTTPServerResponse {
     let recipe = try await shownPlan(request, digest).recipe
-    let again = try await request.ask(.plan(recipe: recipe, inputs: ValueMap(), texts: [:], plan: digest)) {
-      if case .plan(let plan) = $0 { plan } else { nil }
-    }
-    return redirect(pagePath("plans", again.digest))
+    let again = try await request.ask(
+      PlanRun.with {
+        $0.recipe = recipe
+        $0.plan = digest
+      })
+    return redirect(pagePath("plans", again.plan.digest))
   }
 }
 

@@ -7,10 +7,7 @@ import RunState
 
 extension Pages {
   static func recipes(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
-    let recipes = try await request.ask(.recipes) {
-      if case .recipes(let recipes) = $0 { recipes } else { nil }
-    }
-    let rows = recipes.filter { request.caller.sees(recipe: $0.name) }.map { recipe -> Markup in
+    let rows = try await request.ask(ListRecipes()).recipes.map { recipe -> Markup in
       .element(
         "span", ["class": "grow"], Part.link(recipe.name, to: pagePath("recipes", recipe.name)),
         .element("span", ["class": "quiet"], Markup(recipe.summary ?? "")))
@@ -36,9 +33,7 @@ extension Pages {
   static func recipe(
     _ request: PageRequest, _ name: String, form: StartForm.Given?, plan: PlanRecord? = nil
   ) async throws(Problem) -> HTTPServerResponse {
-    let recipe = try await request.ask(.recipe(name: name)) {
-      if case .recipe(let recipe) = $0 { recipe } else { nil }
-    }
+    let recipe = try await request.ask(ShowRecipe.with { $0.recipe = name }).recipe
     var content: [Markup] = [Part.crumbs(("Recipes", "/recipes")), .element("h1", [:], Markup(recipe.name))]
     if let summary = recipe.summary { content.append(.element("p", ["class": "lead"], Markup(summary))) }
     content.append(

@@ -13,7 +13,8 @@ extension Pages {
       .element("h1", [:], "\(run.recipe) ", Part.status(of: run)), try await summary(of: run, request),
     ]
     var outputs: [StepPath: String] = [:]
-    if request.seesData, case .explained(_, let explanation) = try await request.ask(.explain(run: run.id)) {
+    if request.seesData {
+      let explanation = try await request.ask(ExplainRun.with { $0.run = run.id }).explanation
       content.append(Part.explanation(explanation, kind: run.noticeKind))
       for sentence in explanation.sentences { if let step = sentence.step { outputs[step] = sentence.output } }
     }
@@ -43,7 +44,7 @@ extension Pages {
   }
 
   static func shown(_ request: PageRequest, _ name: String) async throws(Problem) -> RunRecord {
-    try await request.ask(.show(run: name)) { if case .run(let run) = $0 { run } else { nil } }
+    try await request.read(try await request.ask(ShowRun.with { $0.run = name }).record)
   }
 
   /// The largest value that a page reads from a file of its own.
@@ -55,10 +56,10 @@ extension Pages {
     case nil: return nil
     case .inline(let value): return value
     case .blob(let reference):
-      guard reference.size <= largestValue, request.caller.recipes.isEmpty,
-        case .value(let value) = try await request.ask(.value(reference))
-      else { return .string("a value of \(reference.size) bytes, which is too large for a page") }
-      return value
+      guard reference.size <= largestValue, request.caller.recipes.isEmpty else {
+        return .string("a value of \(reference.size) bytes, which is too large for a page")
+      }
+      return try await request.read(try await request.ask(ReadValue(reference)).value)
     }
   }
 
@@ -173,9 +174,12 @@ extension Pages {
   private static let mostLines = 200
 
   private static func latestLines(of run: RunRecord, _ request: PageRequest) async throws(Problem) -> Markup {
-    let latest = try await request.ask(.logs(run: run.id, from: -mostLines - 1)) {
-      if case .printed(let piece) = $0 { piece.lines } else { nil }
-    }
+    let latest = try await request.ask(
+      ReadLogs.with {
+        $0.run = run.id
+        $0.from = -mostLines - 1
+      }
+    ).lines
     guard !latest.isEmpty else { return .nothing }
     let isAll = latest.count <= mostLines
     return Part.heading(isAll ? "Printed" : "Printed: the latest \(mostLines) lines")
@@ -193,9 +197,12 @@ extension Pages {
     let run = try await shown(request, name)
     let from = max(0, request.given("from").flatMap { Int($0) } ?? 0)
     let step = request.given("step")
-    let piece = try await request.ask(.logs(run: run.id, step: step, from: from)) {
-      if case .printed(let piece) = $0 { piece } else { nil }
-    }
+    let piece = try await request.ask(
+      ReadLogs.with {
+        $0.run = run.id
+        $0.step = step
+        $0.from = from
+      })
     let more: Markup =
       piece.isLast
       ? .nothing

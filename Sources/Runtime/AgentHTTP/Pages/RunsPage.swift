@@ -20,7 +20,7 @@ extension Pages {
       isPaged: true)
     asked.since = try instant(request, "since")
     asked.until = try instant(request, "until")
-    let list = try await runs(request, asked)
+    let list = try await request.ask(ListRuns(asked))
     let rows =
       list.openWithReasons.reversed().map { openRow($0, request) } + list.finished.map { finishedRow($0, request) }
     let filters = ["recipe", "status", "since", "until"].map { ($0, request.given($0) ?? "") }
@@ -29,11 +29,6 @@ extension Pages {
       "Runs", "/runs", .element("h1", [:], "Runs"), filter(request, status, isFiltered: isFiltered),
       Part.rows(rows, orElse: isFiltered ? "No run matches." : "No recipe has run yet."),
       Part.next(list.next, "Older runs", "runs", filters))
-  }
-
-  /// Some runs, as the list of runs has them.
-  static func runs(_ request: PageRequest, _ query: RunListQuery) async throws(Problem) -> RunList {
-    try await request.ask(.runs(query)) { if case .runs(let list) = $0 { list } else { nil } }
   }
 
   private static func filter(_ request: PageRequest, _ status: RunStatus?, isFiltered: Bool) -> Markup {

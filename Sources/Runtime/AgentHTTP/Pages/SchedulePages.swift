@@ -36,10 +36,8 @@ extension Pages {
   static func known(
     _ request: PageRequest
   ) async throws(Problem) -> (schedules: [ScheduleRecord], words: [String: String]) {
-    let (schedules, words) = try await request.ask(.schedules) {
-      if case .schedules(let schedules, let words) = $0 { (schedules, words) } else { nil }
-    }
-    return (schedules.filter { request.caller.sees(recipe: $0.recipe) }, words)
+    let known = try await request.ask(ListSchedules())
+    return (known.schedules, known.words)
   }
 
   static func schedule(_ request: PageRequest, _ id: String) async throws(Problem) -> HTTPServerResponse {
@@ -47,10 +45,8 @@ extension Pages {
     guard let schedule = schedules.first(where: { $0.id.hasSameScalars(as: id) }) else {
       throw Problem(.refusal(.notFound), "there is no schedule '\(id.brief)'")
     }
-    let slots = try await request.ask(.slots(SlotQuery(limit: 50, schedule: schedule.id))) {
-      if case .slots(let slots) = $0 { slots } else { nil }
-    }
-    let rows = slots.map { slot in
+    let listed = try await request.ask(ListSlots(SlotQuery(limit: 50, schedule: schedule.id)))
+    let rows = listed.slots.map { slot in
       [
         Part.time(slot.slot, request.clock), Part.status(slot.outcome.rawValue),
         slot.run.map { Part.link("run", to: pagePath("runs", $0)) } ?? .nothing,

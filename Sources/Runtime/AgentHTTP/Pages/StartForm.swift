@@ -307,22 +307,25 @@ extension Pages {
   static func start(
     _ request: PageRequest, _ name: String, _ form: HTTPQuery, isPlan: Bool = false
   ) async throws(Problem) -> HTTPServerResponse {
-    let recipe = try await request.ask(.recipe(name: name)) {
-      if case .recipe(let recipe) = $0 { recipe } else { nil }
-    }
+    let recipe = try await request.ask(ShowRecipe.with { $0.recipe = name }).recipe
     var given = StartForm.Given(form, for: recipe)
     if given.faults.isEmpty {
       do throws(Problem) {
         if isPlan {
-          let plan = try await request.ask(.plan(recipe: name, inputs: ValueMap(), texts: given.sent)) {
-            if case .plan(let plan) = $0 { plan } else { nil }
-          }
-          return redirect(pagePath("plans", plan.digest))
+          let made = try await request.ask(
+            PlanRun.with {
+              $0.recipe = name
+              $0.texts = given.sent
+            })
+          return redirect(pagePath("plans", made.plan.digest))
         }
-        let asked = AgentRequest.start(
-          recipe: name, inputs: ValueMap(), texts: given.sent, key: given.key(of: form["key"]))
-        let run = try await request.ask(asked) { if case .accepted(let run, _, _) = $0 { run } else { nil } }
-        return redirect(pagePath("runs", run))
+        let accepted = try await request.ask(
+          StartRun.with {
+            $0.recipe = name
+            $0.texts = given.sent
+            $0.key = given.key(of: form["key"])
+          })
+        return redirect(pagePath("runs", accepted.run))
       } catch {
         guard error.kind == .refusal(.inputs) || error.kind == .refusal(.configuration) else { throw error }
         given.faults = error.detail.split(separator: "\n").map { String($0) }

@@ -7,9 +7,7 @@ import RunState
 
 extension Pages {
   static func state(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
-    let report = try await request.ask(.status) {
-      if case .status(let report) = $0 { report } else { nil }
-    }
+    let report = try await request.ask(ShowStatus())
     let faults = (report.served?.faults ?? []).map { fault -> Markup in
       .element("pre", ["tabindex": "0"], Markup(fault))
     }

@@ -156,9 +156,7 @@ struct WeekCalendar {
 extension PageRequest {
   /// The slots of the ledger, latest first.
   func slots(from: Timestamp?, before: Timestamp?, limit: Int) async throws(Problem) -> [SlotRecord] {
-    try await ask(.slots(SlotQuery(limit: limit, from: from, before: before))) {
-      if case .slots(let slots) = $0 { slots } else { nil }
-    }
+    try await ask(ListSlots(SlotQuery(limit: limit, from: from, before: before))).slots
   }
 
   /// The coming slots, earliest first.
@@ -166,9 +164,13 @@ extension PageRequest {
     of schedule: String? = nil, from: Timestamp? = nil, before: Timestamp? = nil, limit: Int, isFirst: Bool = false
   ) async throws(Problem) -> [UpcomingSlot] {
     try await ask(
-      .upcoming(SlotQuery(limit: limit, schedule: schedule, from: from, before: before, isFirst: isFirst))
-    ) {
-      if case .upcoming(let slots) = $0 { slots } else { nil }
-    }
+      ListUpcoming.with {
+        $0.limit = limit
+        $0.schedule = schedule
+        $0.from = from
+        $0.before = before
+        $0.first = isFirst
+      }
+    ).slots
   }
 }

@@ -1,0 +1,74 @@
+import Agent
+import Operations
+import RunState
+
+/// The page of the requests to an agent, from the declarations of its operations.
+func operationPage() -> String {
+  var lines = [
+    "# Requests to an agent", "",
+    "Each command, API path and page sends one of these requests to the agent of a state folder. On the socket `agent.sock`, a request is a JSON object whose member `ask` names the request. "
+      + "[`AgentProtocol.swift`](../Sources/Runtime/Agent/AgentProtocol.swift) explains the lines, and "
+      + "[`SocketAnswers.swift`](../Sources/Runtime/Operations/SocketAnswers.swift) the answers.", "",
+    "On the socket, the agent identifies the caller by the account that the kernel reports. A client of the agent's own "
+      + "account can name a person when it connects. A request never says who sends it.", "",
+    "Any request can be refused as `request` if it doesn't match this page, and as `state` if the agent can't use its state.",
+  ]
+  lines += operationTable()
+  for (scope, heading) in headings {
+    let operations = OperationList.all.filter { $0.scopes == scope }
+    if operations.isEmpty { continue }
+    lines += ["", "## \(heading)", ""]
+    for operation in operations {
+      lines += ["### `\(operation.name)`", "", operation.summary]
+      if let route = operation.route { lines += ["", "Over HTTP: `\(route.method.rawValue) /api/v1\(route.path)`"] }
+      if !operation.absences.isEmpty {
+        lines += [""] + operation.absences.map { "* \(words(for: $0.place)): \($0.reason)" }
+      }
+      if !operation.parameters.isEmpty {
+        lines += ["", "| Member | |", "|---|---|"]
+        for parameter in operation.parameters {
+          lines.append("| `\(parameter.name)`\(parameter.isRequired ? "" : ", optional") | \(parameter.summary) |")
+        }
+      }
+      let refusals = operation.refusals.map { "`\($0.rawValue)`" }.sorted()
+      if !refusals.isEmpty { lines += ["", "Refused as \(refusals.joined(separator: ", "))."] }
+      lines.append("")
+    }
+    lines.removeLast()
+  }
+  return lines.joined(separator: "\n") + "\n"
+}
+
+/// Where each request is found: the command, the path of the API and the page.
+private func operationTable() -> [String] {
+  let rows = OperationList.all.map { operation in
+    let cells = [
+      operation.command.map { "errand \($0)" }, operation.route.map { "\($0.method.rawValue) \($0.path)" },
+      operation.page,
+    ]
+    return "| [`\(operation.name)`](#\(operation.name.lowercased())) | "
+      + cells.map { $0.map { "`\($0)`" } ?? "–" }.joined(separator: " | ") + " |"
+  }
+  return [
+    "", "## Where each is found", "",
+    "The paths of the API start with `/api/v1`; [From a browser, from a program, from elsewhere](api.md) explains the API "
+      + "and the pages. Commands use the requests without an entry as part of their work.", "",
+    "| Request | Command | API | Page |", "|---|---|---|---|",
+  ] + rows
+}
+
+/// The words before the reason why a request isn't found in a place.
+private func words(for place: Absence.Place) -> String {
+  switch place {
+  case .command: "No command"
+  case .route: "Not in the API"
+  case .page: "No page"
+  }
+}
+
+/// The headings, by what a caller needs.
+private let headings: [(Scopes, String)] = [
+  (.token(.read), "Reading"), (.token(.data), "Reading data"), (.token(.start), "Starting"),
+  (.token(.steer), "Steering"), (.token(.approve), "Deciding"), (.token(.metrics), "Metrics"),
+  (.own, "Between programs of one account"),
+]

@@ -1,0 +1,61 @@
+import Agent
+package import Basics
+package import RunState
+
+/// The agent's identity and workload.
+package struct AgentReport: Record, UnlimitedAnswer, Equatable {
+  /// 0, and the folder empty, for a caller who sees only some recipes.
+  package var pid: Int
+  package var program: String
+  package var isServing: Bool
+  package var since: Timestamp
+  /// The folder of the state; with a database, the folder of the lock and the sockets.
+  package var folder: String
+  /// The URL of the database that the state is in, if it is in one.
+  package var database: String?
+  /// How many open runs have each status.
+  package var runs: [String: Int]
+  /// Whether a program decides on the schedules that share the state with others; nil if it isn't shared.
+  package var hasLeader: Bool?
+  /// Known only to an agent that serves, and told only to callers that see all recipes.
+  package var served: Served?
+
+  package struct Served: Sendable, Equatable {
+    package var recipes: Int
+    package var schedules: Int
+    package var nextSlot: Timestamp?
+    /// The faults of recipes, each as people see it.
+    package var faults: [String]
+    /// The zone of recipes that name none, if errand.yaml names one.
+    package var zone: String?
+  }
+
+  init(of agent: AgentStatus, runs: [String: Int]) {
+    pid = agent.pid
+    program = agent.program
+    isServing = agent.isServing
+    since = agent.since
+    folder = agent.folder
+    database = agent.database
+    self.runs = runs
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    pid = try member("pid", record?.pid)
+    program = try member("program", record?.program)
+    isServing = try member("isServing", record?.isServing)
+    since = try member("since", record?.since)
+    folder = try member("folder", record?.folder)
+    database = try member("database", record?.database)
+    runs = try member("runs", record?.runs, default: [:])
+    hasLeader = try member("hasLeader", record?.hasLeader)
+    let recipes: Int? = try member("recipes", record?.served?.recipes)
+    let schedules: Int? = try member("schedules", record?.served?.schedules)
+    let nextSlot: Timestamp? = try member("nextSlot", record?.served?.nextSlot)
+    let faults = try member("faults", record?.served?.faults, default: [])
+    let zone: String? = try member("zone", record?.served?.zone)
+    if let recipes, let schedules {
+      served = Served(recipes: recipes, schedules: schedules, nextSlot: nextSlot, faults: faults, zone: zone)
+    }
+  }
+}

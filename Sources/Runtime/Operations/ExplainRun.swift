@@ -1,0 +1,48 @@
+package import ActionKit
+package import Agent
+import Calendars
+import RunState
+
+package struct ExplainRun: Operation {
+  package static let name = "explain"
+  package static let summary = "Says why a run is in its state."
+  package static let scopes = Scopes.token(.data)
+  package static let route: Route? = .get("/runs/{run}/why")
+  package static let command: String? = "why"
+  package static let page: String? = "/runs/{run}"
+  package static let refusals: Set<RequestRefusedError.Kind> = .ofRuns
+
+  @Field(RunName.summary) package var run: String
+  @Field("Whether to leave out other runs.") package var alone = false
+
+  package init() {}
+
+  package var target: RunName { RunName(run) }
+
+  package func run(
+    on run: RunReference, in agent: AgentParts, for caller: AgentCaller
+  ) async throws(RequestRefusedError) -> ExplainedThing {
+    var record = try await agent.stored(run.id).record()
+    let isAlone = alone || !caller.recipes.isEmpty
+    if isAlone { record = record.alone }
+    let question = RunFacts.Question(about: record)
+    let answer = try await agent.facts(isAlone ? question.alone : question)
+    var facts = RunFacts(record, answering: answer)
+    for (name, blob) in facts.missingValues {
+      facts.values[name] = try await agent.kept { () async throws(StateError) in
+        try await agent.store.value(.blob(blob))
+      }
+    }
+    let isServing = agent.agent.isServing
+    guard let explain = agent.explain else {
+      let clock = WallClock(.utc, now: facts.now)
+      return ExplainedThing(
+        id: record.id, Explanation(of: facts, clock: clock, isServed: isServing, holder: answer.holder))
+    }
+    return ExplainedThing(id: record.id, await explain(facts, isServing, answer.holder))
+  }
+
+  package static func view(_ answer: ExplainedThing, for caller: AgentCaller) -> ExplanationAnswer {
+    ExplanationAnswer(answer.explanation, ofRun: answer.id)
+  }
+}

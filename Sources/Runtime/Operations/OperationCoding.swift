@@ -1,0 +1,73 @@
+// The exact form of an operation's inputs and answer: types and stored values are kept, as in the journal.
+package import ActionKit
+package import Agent
+package import Basics
+package import RunState
+
+/// What a record writes; a value's type conforms to two protocols that call this by the same name.
+func recorded(_ record: some Recordable) -> Value { record.encoded() }
+
+/// Reads what `recorded` wrote.
+package func readRecord<Wrapped: Recordable>(_ value: Value?) throws(RecordError) -> Wrapped {
+  try Wrapped(reading: value ?? .null)
+}
+
+extension Operation {
+  /// The inputs that are given, each in the coding of records.
+  package var exactInputs: ValueMap {
+    guard let map = try? encoded().map else { return ValueMap() }
+    return ValueMap(map.members.compactMap { member in member.name.map { ($0, recorded(member.value)) } })
+  }
+
+  /// Reads the inputs of a request.
+  ///
+  /// - Parameter isExact: Whether they are in the coding of records; they are plain JSON otherwise.
+  package init(inputs: ValueMap, isExact: Bool) throws(RequestRefusedError) {
+    do throws(RecordError) {
+      var given = Value.map(inputs)
+      if isExact {
+        var read = ValueMap()
+        for member in inputs.members { read[member.name ?? ""] = try readRecord(member.value) }
+        given = .map(read)
+      }
+      do throws(ValueError) { try self.init(checking: given, as: Self.name) } catch {
+        throw RecordError(error.list.map(\.message).joined(separator: "; "))
+      }
+    } catch {
+      throw RequestRefusedError(.request, "the request '\(Self.name)' isn't valid: \(error.message)")
+    }
+  }
+}
+
+/// A record as a field, for errand's own operations.
+package struct Stored<Wrapped: Recordable>: FieldValue {
+  package var record: Wrapped
+
+  package init(_ record: Wrapped) { self.record = record }
+
+  package static var fieldType: FieldType { .dyn }
+
+  package init(reading value: Value) throws(ValueError) {
+    do throws(RecordError) { record = try Wrapped(reading: value) } catch { throw ValueError(error.message) }
+  }
+
+  package func encoded() -> Value { recorded(record) }
+}
+
+/// A word of the state's vocabulary as a field.
+package struct Word<Wrapped: RawRepresentable<String> & CaseIterable & Sendable>: FieldValue {
+  package var word: Wrapped
+
+  package init(_ word: Wrapped) { self.word = word }
+
+  package static var fieldType: FieldType { .choice(Wrapped.allCases.map(\.rawValue)) }
+
+  package init(reading value: Value) throws(ValueError) {
+    guard let text = value.string, let word = Wrapped(rawValue: text) else {
+      throw ValueError("must be one of \(Wrapped.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+    self.word = word
+  }
+
+  package func encoded() -> Value { .string(word.rawValue) }
+}
