@@ -344,7 +344,8 @@ def secrets(agent, token):
                 expect(status in (200, 404, 422), f"{path}: {status} {text[:200]}")
         pages = [f"/runs/{run}", f"/runs/{run}/why", f"/runs/{run}/log", f"/runs/{run}/steps/print", f"/runs/{run}/steps/ask",
                  f"/approvals/{run}/ask", "/", "/runs", "/runs?recipe=secretive", "/approvals", "/recipes",
-                 "/recipes/secretive", "/schedules", "/state", "/connections", "/plans"]
+                 "/recipes/secretive", "/schedules", "/schedules/sum", "/state", "/connections", "/plans",
+                 "/check", "/actions", "/workers", "/tokens"]
         for page in pages:
             look(page, Cookie=cookie)
     expect(not found, f"a secret is in {len(found)} answers: {found}")

@@ -2,7 +2,8 @@
 
 Every page that a link leads to is looked at, light and dark, narrow and wide: nothing that axe finds, no scrolling to the
 side, no message on the console, no request to elsewhere, and texts from outside are text. A person starts, plans,
-approves and resolves by the keyboard alone, and again without JavaScript. With --pictures it saves each page instead.
+approves, resolves, checks, backfills, sends an event and makes a token by the keyboard alone, and again without
+JavaScript. With --pictures it saves each page instead.
 """
 import argparse
 import pathlib
@@ -318,6 +319,7 @@ def pages(browser, content):
     of_runs = [f"/runs/{run}" for run in content.runs.values()]
     of_plans = [f"/plans/{digest}" for digest in content.plans]
     waiting = ["/", "/login", *of_runs, *of_plans, "/recipes/hostile", "/recipes/approve-averages", "/recipes/faulty",
+               "/check", "/actions", "/actions/shell.run", "/workers", "/tokens",
                "/schedules/hostile", urllib.parse.quote("/recipes/<img src=x onerror=alert(1)>"), "/nothing"]
     found, counts, first = [], {}, set(waiting)
     while waiting:
@@ -358,11 +360,42 @@ def appearance(content):
             shown[path] = browser.text
             found += browser.noise()
             faults += [f"{path}: {fault}" for fault in found]
+        for form in answers(browser, "looks"):
+            count += 1
+            for theme in THEMES:
+                for width in WIDTHS:
+                    faults += [f"answer of {form}: {theme}, {width} px: {fault}" for fault in browser.faults(theme, width)]
+            browser.look("light", 1280)
+            faults += [f"answer of {form}: {fault}" for fault in browser.noise()]
     for path in ["/", f"/runs/{content.runs['hostile']}", f"/runs/{content.runs['hostile-ended']}", "/recipes/hostile"]:
         if "onerror=alert(1)" not in shown[path]:
             faults.append(f"{path}: doesn't show the text from outside, which this is about")
     print(f"pages: {count} pages of {len({kind(path) for path in shown})} kinds" + ("" if AXE else ", without axe"))
     expect(not faults, f"{len(faults)} faults:\n" + "\n".join(faults))
+
+
+def answers(browser, name):
+    """Fills in the forms that a page answers, by the keyboard, and yields where it looks at each answer."""
+    browser.open("/recipes")
+    browser.activate("the link to the check", "a[href='/check']")
+    browser.enter("the text", "[name='text']", "steps: [{ uses: shell.rum }]")
+    browser.activate("the button that checks", "form[action='/check'] button")
+    expect("'shell.run'" in browser.text, f"the check finds nothing:\n{browser.text}")
+    kept = browser.driver.find_element(By.NAME, "text").get_property("value")
+    expect(kept == "steps: [{ uses: shell.rum }]", f"the text is now: {kept}")
+    yield "/check"
+    browser.open("/schedules/hostile")
+    browser.enter("the start", "[name='from']", "2026-01-10")
+    browser.enter("the end", "[name='to']", "2026-01-12")
+    browser.activate("the button that lists the slots", "form#backfill button")
+    expect("Start 2 runs" in browser.text, f"the backfill lists no slots:\n{browser.text}")
+    yield "/schedules/hostile/backfill"
+    browser.open("/state")
+    browser.activate("the link to tokens", "a[href='/tokens']")
+    browser.enter("the token's name", "[name='name']", name)
+    browser.activate("the button that makes the token", "form[action='/tokens'] button")
+    expect("Save this token now" in browser.text, f"there is no new token:\n{browser.text}")
+    yield "/tokens"
 
 
 def person(content, scripts):
@@ -412,7 +445,15 @@ def person(content, scripts):
         browser.activate("the uncertain run", f"a[href^='/runs/{uncertain}']")
         browser.activate("the button that does it again", "button[name='as'][value='retry']")
         agent.until_status(token, uncertain, "succeeded")
-        print(f"pages: started, planned, approved and resolved {'with' if scripts else 'without'} JavaScript, by keyboard")
+        # Sends the event that a run waits for.
+        patient = agent.until_status(token, agent.begin(token, "patient"), "waiting")
+        browser.open(f"/runs/{patient}")
+        browser.enter("the event's data", "[name='data']", '{"a": 1}')
+        browser.activate("the button that sends the event", f"form[action='/runs/{patient}/events'] button")
+        agent.until_status(token, patient, "succeeded")
+        for _ in answers(browser, "scripts" if scripts else "no-scripts"):
+            pass
+        print(f"pages: started, planned, approved, resolved and the rest {'with' if scripts else 'without'} JavaScript, by keyboard")
 
 
 def decided_elsewhere(browser, agent, token):

@@ -7,29 +7,36 @@ extension ActionDescriptor {
   public func markdown(level: Int = 1) -> String {
     let heading = String(repeating: "#", count: level)
     var page = "\(heading) \(id)\n\n\(summary)\n\n"
-    page += facts.map { "- **\($0.0):** \($0.1)\n" }.joined()
+    page += facts.map { "- **\($0.name):** \($0.sentence)\n" }.joined()
     page += "\n\(heading)# Input\n\n" + input.table(isGiven: true)
     page += "\n\(heading)# Output\n\n" + output.table(isGiven: false)
     for example in examples {
-      page += "\n\(heading)# Example: \(example.title)\n\n```yaml\n- uses: \(id)\n"
-      let lines = example.input.split(separator: "\n", omittingEmptySubsequences: false)
-      if lines.contains(where: { !$0.isEmpty }) {
-        page += "  with:\n" + lines.map { $0.isEmpty ? "\n" : "    \($0)\n" }.joined()
-      }
-      page += "```\n"
+      page += "\n\(heading)# Example: \(example.title)\n\n```yaml\n\(step(with: example.input))```\n"
     }
     return page
   }
 
-  /// The facts that a recipe's author needs beside the fields.
-  private var facts: [(String, String)] {
+  /// A step that calls the action, as a recipe has it.
+  ///
+  /// - Parameter input: The fields in YAML.
+  package func step(with input: String) -> String {
+    var step = "- uses: \(id)\n"
+    let lines = input.split(separator: "\n", omittingEmptySubsequences: false)
+    if lines.contains(where: { !$0.isEmpty }) {
+      step += "  with:\n" + lines.map { $0.isEmpty ? "\n" : "    \($0)\n" }.joined()
+    }
+    return step
+  }
+
+  /// The facts that a recipe's author needs beside the fields; names in the sentences are between backticks.
+  package var facts: [(name: String, sentence: String)] {
     if takesEffect {
       return [
         ("Effect", "as the step declares in `effect`, which decides how it is planned, repeated and tried again."),
         ("Time-out", "\(timeout.spelled) unless the step says otherwise."),
       ]
     }
-    var facts = [("Effect", "`\(effect.name)`. \(effect.sentence)")]
+    var facts = [(name: "Effect", sentence: "`\(effect.name)`. \(effect.sentence)")]
     if effect.isWrite {
       facts.append(("In a plan", canPreview ? "shown with its changes." : "shown without its changes."))
     }
@@ -102,24 +109,53 @@ extension RetrySchedule {
   }
 }
 
+/// A field in the table of an action's page; names in its texts are between backticks.
+package struct FieldRow: Sendable {
+  /// The field's name after the names of the sets around it: `students[].results[].taskKey`.
+  package var path: String
+  /// The name of its type.
+  package var type: String
+  /// Whether it is present, or its default.
+  package var presence: String
+  /// The field's sentence, and sentences for its limits and former names.
+  package var sentences: String
+  /// What to do instead of giving it.
+  package var deprecation: String?
+
+  fileprivate var inMarkdown: String {
+    let all = sentences + (deprecation.map { " **Deprecated:** \($0)" } ?? "")
+    return "| `\(path)` | \(type.inCell) | \(presence.inCell) | \(all.inCell) |\n"
+  }
+}
+
 extension ObjectSchema {
+  /// The sentence below a table with volatile fields.
+  package static let noteOnVolatile =
+    "Volatile fields differ from one answer to the next; a plan doesn't compare them."
+
   /// The fields as a table, nested ones included.
   func table(isGiven: Bool) -> String {
-    let rows = rows(path: "", isGiven: isGiven)
+    let rows = rows(isGiven: isGiven)
     guard !rows.isEmpty else { return "No fields.\n" }
-    let note = "\nVolatile fields differ from one answer to the next; a plan doesn't compare them.\n"
-    return "| Field | Type | | |\n| --- | --- | --- | --- |\n" + rows.joined() + (hasVolatile ? note : "")
+    return "| Field | Type | | |\n| --- | --- | --- | --- |\n" + rows.map(\.inMarkdown).joined()
+      + (hasVolatile ? "\n\(ObjectSchema.noteOnVolatile)\n" : "")
   }
 
-  private var hasVolatile: Bool {
+  /// Whether a field, or a field of a nested set, is volatile.
+  package var hasVolatile: Bool {
     fields.contains { $0.isVolatile || $0.type.nested?.schema.hasVolatile == true }
   }
 
-  private func rows(path: String, isGiven: Bool) -> [String] {
+  /// The fields, each followed by those of its nested set.
+  ///
+  /// - Parameter isGiven: Whether recipes give them, as opposed to those of an output.
+  package func rows(isGiven: Bool) -> [FieldRow] { rows(path: "", isGiven: isGiven) }
+
+  private func rows(path: String, isGiven: Bool) -> [FieldRow] {
     fields.flatMap { field in
-      let type = field.type.name.inCell
-      let row =
-        "| `\(path)\(field.name)` | \(type) | \(field.presence(isGiven: isGiven)) | \(field.sentences.inCell) |\n"
+      let row = FieldRow(
+        path: path + field.name, type: field.type.name, presence: field.presence(isGiven: isGiven),
+        sentences: field.sentences, deprecation: field.deprecation)
       guard let (nested, suffix) = field.type.nested else { return [row] }
       return [row] + nested.rows(path: "\(path)\(field.name)\(suffix).", isGiven: isGiven)
     }
@@ -134,10 +170,10 @@ extension FieldSchema {
     }
     if isOptional { return "optional" }
     guard let fallback else { return "required" }
-    return type.isSecret ? "has a default" : "default `\(fallback.inJSON.inCell)`"
+    return type.isSecret ? "has a default" : "default `\(fallback.inJSON)`"
   }
 
-  /// The field's sentence, and sentences for its limits, former names and deprecation.
+  /// The field's sentence, and sentences for its limits and former names.
   fileprivate var sentences: String {
     var sentences = [summary] + (sentenceOnSecrets.map { [$0] } ?? [])
     sentences += limits.map { limit in
@@ -145,7 +181,6 @@ extension FieldSchema {
       return "Must \(limit.words(for: type))."
     }
     if !aliases.isEmpty { sentences.append("Formerly \(aliases.map { "`\($0)`" }.joined(separator: ", ")).") }
-    if let deprecation { sentences.append("**Deprecated:** \(deprecation)") }
     return sentences.joined(separator: " ")
   }
 }

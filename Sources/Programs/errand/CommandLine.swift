@@ -27,8 +27,9 @@ let program = Command(
       "run recipes/markbook-averages.yaml --sandbox -i markbook=1207731", "Tries a recipe without the real service."),
   ],
   subcommands: [
-    runCommand, checkCommand, lintCommand, planCommand, testCommand, serveCommand, runsCommand, scheduleCommand,
-    whyCommand, graphCommand, actionsCommand, evalCommand, newCommand, pluginCommand, schemaCommand, lspCommand,
+    runCommand, checkCommand, lintCommand, planCommand, testCommand, serveCommand, statusCommand, runsCommand,
+    scheduleCommand, recipesCommand, connectionsCommand, whyCommand, graphCommand, actionsCommand, evalCommand,
+    newCommand, pluginCommand, schemaCommand, lspCommand,
     mcpCommand,
     sandboxCommand,
     secretsCommand, tokenCommand, openCommand, stateCommand, workersCommand, doctorCommand, completionsCommand,
@@ -120,17 +121,20 @@ private let lintCommand = Command(
 
 private let planCommand = Command(
   "plan", "Shows the changes that a run would make: reads for real, and writes nothing.",
-  arguments: [.required("recipe", "The recipe's file.", .name(.recipeFile))],
+  arguments: [.optional("recipe", "The recipe's file; required, except with --show.", .name(.recipeFile))],
   options: inputOptions + [
     .flag("sandbox", "Plans against made-up services in this process."),
     overrides,
     .option("out", "FILE", "Writes the plan to a file, for 'errand run --plan'.", .file),
+    .option(
+      "show", "DIGEST", "Shows a plan that an agent made within the last hour, instead of making one.", .text),
     .flag("json", "Prints the plan as one JSON document."),
     .flag("detailed-exitcode", "Exits with 2 if there are changes, and with 0 if there are none."),
   ],
   examples: [
     .init("plan recipes/markbook-averages.yaml -i markbook=1207731", "Shows each result that would be written."),
     .init("plan report.yaml --out plan.json", "Keeps the plan; then run report.yaml --plan plan.json."),
+    .init("plan --show DIGEST", "Shows a plan of the pages or the API; its digest is the end of its address."),
   ])
 
 private let testCommand = Command(
@@ -394,6 +398,9 @@ private let tokenCommand = Command(
       examples: [
         .init("token new phone --scope read --scope approve --expires 90d", "Lets a phone see and approve runs."),
         .init("token new shop --scope start --recipe invoice", "Lets a shop start one recipe."),
+        .init(
+          "token new admin --scope read --scope start --scope tokens",
+          "Lets a program give others tokens that read and start."),
       ]),
     Command(
       "list", "Lists the tokens, with the scopes and recipes that they allow.", options: [.flag("json", "Prints JSON.")]

@@ -1,7 +1,7 @@
 import CommandLineParser
 import RunState
 
-// The commands that show and steer runs and schedules.
+// The commands that show and steer runs and schedules, and show the agent that has them.
 
 private func run(_ runs: Named.Runs = .all) -> Command.Argument {
   .required(
@@ -28,6 +28,17 @@ let runsCommand = Command(
         .init("runs list --status failed --since 7d", "Shows the failed runs of the last week."),
         .init("runs list --recipe weekly-report -n 5", "Shows the latest five runs of a recipe."),
       ]),
+    Command(
+      "approvals", "Lists the questions of open runs that wait for a decision, the oldest run's first.",
+      options: [
+        .option("limit", short: "n", "COUNT", "The maximum number of runs (50).", .int(1...200)),
+        .option("after", "RUN", "The next page: the runs after that one.", .name(.run(.asking))), json,
+      ],
+      examples: [.init("runs approvals", "Shows who may decide, until when, and the command to type.")]),
+    Command(
+      "watch", "Prints a line for each change of a run: when it begins, waits, pauses or ends. Ctrl-C ends it.",
+      options: [.flag("json", "Prints a JSON object for each change.")],
+      examples: [.init("runs watch", "Shows the changes of all runs of the folder's agent.")]),
     Command(
       "start", "Starts a recipe that an agent serves, by its name.",
       arguments: [.required("recipe", "The recipe's name.", .name(.recipe))], options: inputOptions + [runKey],
@@ -212,6 +223,28 @@ let scheduleCommand = Command(
       examples: [.init("schedule backfill weekly-report --from 2026-11-01 --to 2026-11-08 --dry-run", "Lists them.")]),
   ],
   defaultSubcommand: "list", otherWords: .ofSchedule)
+
+let statusCommand = Command(
+  "status", "Shows whether an agent is running, and its workload.", options: [json],
+  examples: [.init("status", "Shows the process, the open runs, the recipes and the next slot.")])
+
+let recipesCommand = Command(
+  "recipes", "Lists the recipes that an agent serves, or shows one.",
+  subcommands: [
+    Command(
+      "list", "Lists the served recipes, and the files with errors.", options: [json],
+      examples: [.init("recipes list", "Shows the names for 'errand runs start'.")]),
+    Command(
+      "show", "Shows a served recipe: its inputs, schedules, actions, steps, findings and text.",
+      arguments: [.required("recipe", "The recipe's name.", .name(.recipe))], options: [json],
+      examples: [.init("recipes show hello", "Shows the inputs that a run of it takes.")]),
+  ],
+  defaultSubcommand: "list")
+
+let connectionsCommand = Command(
+  "connections", "Lists the connections of errand.yaml and the secrets that they and the recipes need, without values.",
+  options: [json],
+  examples: [.init("connections", "Shows the recipes that use each service, and the missing secrets.")])
 
 let whyCommand = Command(
   "why", "Explains the state of a run, or why a schedule ran or didn't.",

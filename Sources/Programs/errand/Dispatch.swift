@@ -27,6 +27,7 @@ struct Dispatch {
       try refuseRemote()
       switch parsed.command.first {
       case "run": return try await RunCommand(dispatch: self).run()
+      case "plan" where parsed["show"].isGiven: return try await KeptPlanCommand(dispatch: self).run()
       case "plan": return try await RunCommand(dispatch: self).plan()
       case "serve": return try await ServeCommand(dispatch: self).run()
       case "check": return try await checkRecipes()
@@ -34,6 +35,9 @@ struct Dispatch {
       case "test": return try await TestCommand(dispatch: self).run()
       case "runs": return try await RunsCommand(dispatch: self).run()
       case "schedule": return try await ScheduleCommand(dispatch: self).run()
+      case "status": return try await StatusCommand(dispatch: self).run()
+      case "recipes": return try await RecipesCommand(dispatch: self).run()
+      case "connections": return try await ConnectionsCommand(dispatch: self).run()
       case "why": return try await WhyCommand(dispatch: self).run()
       case "new":
         switch parsed.command.last {
@@ -84,6 +88,7 @@ struct Dispatch {
       besides: recipe, text: configuration, show: console.show)
     let keepsState = [
       "run", "plan", "serve", "runs", "schedule", "why", "state", "doctor", "token", "open", "workers", "mcp",
+      "status", "recipes", "connections",
     ].contains(parsed.command.first)
     let isApart =
       ["run", "plan", "mcp"].contains(parsed.command.first)

@@ -6,10 +6,12 @@ import CommandLineParser
 extension [Command.OtherWords] {
   /// For `errand WORD`.
   static let ofProgram: Self = [
-    .init("status ps list ls history jobs top", "runs list"),
+    .init("ps list ls history jobs top", "runs list"),
     .init("log logs", "runs logs"),
     .init("describe info inspect show", "runs show"),
-    .init("attach follow tail watch", "runs follow"),
+    .init("attach follow tail", "runs follow"),
+    .init("watch", "runs watch"),
+    .init("approvals questions", "runs approvals"),
     .init("start submit", "run", "errand runs start NAME starts a recipe of errand serve by its name"),
     .init("apply exec execute launch", "run", "errand plan shows first the changes that it would make"),
     .init("abort cancel terminate", "runs cancel"),
@@ -52,7 +54,7 @@ extension [Command.OtherWords] {
     .init("history ls ps", "runs list"),
     .init("describe get info inspect status", "runs show"),
     .init("log", "runs logs"),
-    .init("attach tail watch", "runs follow"),
+    .init("attach tail", "runs follow"),
     .init("abort kill stop terminate", "runs cancel"),
     .init("suspend", "runs pause"),
     .init("continue unpause", "runs resume"),

@@ -10,6 +10,11 @@ import Runs
 extension RunCommand {
   /// `errand plan`: shows what a run would change.
   func plan() async throws(RuntimeError) -> ExitCode {
+    guard parsed["recipe"].isGiven else {
+      throw RuntimeError(
+        .usage, "'errand plan' needs RECIPE, the recipe's file, or --show with the digest of a plan that an agent keeps"
+      )
+    }
     let request = try await request()
     guard request.isSandbox else { return try show(try await plan(request), request) }
     return try await request.session.inSandboxes(of: request.recipe, isTold: false) {

@@ -48,9 +48,10 @@ extension Dispatch {
   func refuseRemote() throws(RuntimeError) {
     guard parsed["remote"].isGiven, let command = parsed.command.first else { return }
     switch command {
-    case "run", "runs", "schedule", "why": return
+    case "run", "runs", "schedule", "token", "why", "status", "recipes", "connections", "workers": return
+    case "plan" where parsed["show"].isGiven: return
     case "graph" where !isRecipeFile(parsed["subject"].text ?? ""): return
-    case "token", "serve", "state", "doctor", "workers":
+    case "serve", "state", "doctor":
       throw RuntimeError(
         .usage,
         "'errand \(command)' works on the agent's own state; run it on the agent's machine, as the agent's account, without --remote"

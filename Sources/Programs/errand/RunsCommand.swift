@@ -22,6 +22,8 @@ struct RunsCommand: DispatchedCommand {
       }
       return try await session.follow(run.id, isOver: run.status.isEnded)
     case "list": return try await list(session)
+    case "approvals": return try await ApprovalsCommand(dispatch: dispatch, session: session).run()
+    case "watch": return try await RunWatchCommand(dispatch: dispatch, session: session).run()
     default: return try await RunSteering(dispatch: dispatch, session: session).run()
     }
   }
@@ -232,8 +234,7 @@ extension Dispatch {
   func session(
     format: ProgressDisplay.Format = .text, inState state: String? = nil
   ) async throws(RuntimeError) -> RunSession {
-    let asksElsewhere = !["token", "open", "workers"].contains(parsed.command.first)
-    let remote = asksElsewhere ? try await remoteAgent() : nil
+    let remote = parsed.command.first == "open" ? nil : try await remoteAgent()
     let workspace = remote == nil ? try self.workspace(inState: state) : Workspace(ofAgentElsewhere: catalog)
     let decides = ["approve", "reject"].contains(parsed.command.last)
     if decides, remote != nil, parsed["by"].isGiven {

@@ -8,7 +8,7 @@ import RunState
 
 /// `errand token`: makes, lists and revokes the tokens of callers over HTTP.
 ///
-/// The text of a token is made here and printed once. Only its hash is sent to the agent, whose state never has it.
+/// The agent makes the text of a token. It is printed once, and the state has only its hash.
 struct TokenCommand: DispatchedCommand {
   let dispatch: Dispatch
 
@@ -17,7 +17,7 @@ struct TokenCommand: DispatchedCommand {
     let isReading = parsed.command.last == "list"
     return try await session.access.asking(isReading: isReading) { requests throws(RuntimeError) in
       switch parsed.command.last {
-      case "new": return try await issue(requests, session.workspace, at: session.time.now())
+      case "new": return try await issue(requests, session.workspace, session.time.now())
       case "revoke":
         let name = parsed["name"].text ?? ""
         _ = try await requests.ask(RevokeToken.with { $0.name = name })
@@ -29,7 +29,7 @@ struct TokenCommand: DispatchedCommand {
   }
 
   private func issue(
-    _ requests: AgentRequests, _ workspace: Workspace, at now: Timestamp
+    _ requests: AgentRequests, _ workspace: Workspace, _ now: Timestamp
   ) async throws(RuntimeError) -> ExitCode {
     let name = parsed["name"].text ?? ""
     if let fault = TokenIssued.fault(ofName: name) { throw RuntimeError(.usage, fault) }
@@ -50,33 +50,40 @@ struct TokenCommand: DispatchedCommand {
     if wanted.contains(.metrics), parsed["recipe"].isGiven {
       console.say("this token doesn't show the figures of /metrics, which cover all recipes: leave out --recipe")
     }
-    let scopes = TokenScope.allCases.filter(wanted.contains)
-    // 256 random bits; the prefix lets people and programs recognise a token.
-    let text = "errand_" + [UInt8].random(32).hexadecimal
-    guard let digest = SHA256.digest(of: Array(text.utf8)) else {
-      throw RuntimeError(.unavailable, "libcrypto, which makes hashes, cannot be used here")
+    if wanted.contains(.tokens), parsed["recipe"].isGiven {
+      console.say("this token can't list, make or revoke tokens, which cover all recipes: leave out --recipe")
     }
-    let token = TokenIssued(
-      at: now, name: name, sha256: digest, scopes: scopes, recipes: parsed["recipe"].texts, expiresAt: expiresAt)
-    _ = try await requests.ask(IssueToken.with { $0.token = Stored(token) })
-    try await warn(ofMissing: parsed["recipe"].texts, for: name, requests, workspace)
+    let made = try await requests.ask(
+      IssueToken.with {
+        $0.name = name
+        $0.scopes = TokenScope.allCases.filter(wanted.contains).map { Word($0) }
+        $0.recipes = parsed["recipe"].texts
+        $0.expiresAt = expiresAt
+      })
+    await warn(ofMissing: parsed["recipe"].texts, for: name, requests, workspace)
+    if expiresAt == nil, let end = made.token.expiresAt {
+      console.say("the token expires on \(workspace.wallClock(now).date(end)), as the one that made it does")
+    }
     if wanted.contains(.approve), !wanted.contains(.data) {
       console.say(
         "this token doesn't show the questions that are to be decided, which need the scope 'data': add --scope data")
     }
     console.say("Save this token now; it isn't shown again. Anyone who has it can act as '\(name)':")
-    console.out(text)
+    console.out(made.text)
     return .done
   }
 
   /// Warns of recipes that a token is limited to and that don't exist, which they may later.
+  ///
+  /// It never fails: the token is made, and its text has still to be printed.
   private func warn(
     ofMissing recipes: [String], for token: String, _ requests: AgentRequests, _ workspace: Workspace
-  ) async throws(RuntimeError) {
+  ) async {
     if recipes.isEmpty { return }
-    var names = try await requests.ask(ListRecipes()).recipes.map(\.name)
+    // A token for an agent elsewhere may be unable to see them.
+    guard var names = try? await requests.ask(ListRecipes()).recipes.map(\.name) else { return }
     // Only an agent that serves has read them.
-    if names.isEmpty {
+    if names.isEmpty, !workspace.isElsewhere {
       names = ((try? workspace.recipeFiles()) ?? []).compactMap { workspace.recipe($0, among: .null).recipe?.name }
     }
     for recipe in recipes where !names.contains(where: recipe.hasSameScalars) {

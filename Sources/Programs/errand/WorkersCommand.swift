@@ -11,7 +11,7 @@ struct WorkersCommand: DispatchedCommand {
 
   func run() async throws(RuntimeError) -> ExitCode {
     let session = try await dispatch.session()
-    let workers = try await session.access.asking { requests throws(RuntimeError) in try await ask(requests).workers }
+    let workers = try await session.access.asking { requests throws(RuntimeError) in try await ask(requests) }
     switch parsed.command.last {
     case "drain":
       for worker in workers { tellDrained(worker, isUndone: parsed["undo"].isGiven) }
@@ -25,21 +25,21 @@ struct WorkersCommand: DispatchedCommand {
     return .done
   }
 
-  private func ask(_ requests: AgentRequests) async throws(RuntimeError) -> WorkerList {
+  private func ask(_ requests: AgentRequests) async throws(RuntimeError) -> [WorkerRecord] {
     switch parsed.command.last {
     case "drain":
-      return try await requests.ask(
-        DrainWorker.with {
-          $0.name = parsed["worker"].text ?? ""
-          $0.undo = parsed["undo"].isGiven
-        })
+      let drain = DrainWorker.with {
+        $0.name = parsed["worker"].text ?? ""
+        $0.undo = parsed["undo"].isGiven
+      }
+      return [try await requests.ask(drain)]
     case "evict":
-      return try await requests.ask(
-        EvictWorker.with {
-          $0.name = parsed["worker"].text ?? ""
-          $0.force = parsed["force"].isGiven
-        })
-    default: return try await requests.ask(ListWorkers())
+      let evict = EvictWorker.with {
+        $0.name = parsed["worker"].text ?? ""
+        $0.force = parsed["force"].isGiven
+      }
+      return [try await requests.ask(evict)]
+    default: return try await requests.ask(ListWorkers()).workers
     }
   }
 

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import Glibc
 package import RunState
 
@@ -18,6 +18,8 @@ package struct AgentCaller: Sendable, Equatable {
   package var scopes = Set(TokenScope.allCases)
   /// The hash of its token, if it has one.
   package var token: String?
+  /// When its token ends, if it does.
+  package var expiresAt: Timestamp?
   /// Whether it is a program of the agent's own account, in this process or through the agent's socket.
   package var isOwn = true
   /// Whether it sees the data of runs.
@@ -33,6 +35,7 @@ package struct AgentCaller: Sendable, Equatable {
     recipes = token.recipes
     scopes = Set(token.scopes)
     self.token = token.sha256
+    expiresAt = token.expiresAt
     isOwn = false
   }
 

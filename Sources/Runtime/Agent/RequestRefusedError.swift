@@ -112,10 +112,12 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
   /// A schedule that isn't there.
   ///
   /// - Parameter schedules: The schedules that the caller sees.
-  package static func unknownSchedule(_ id: String, among schedules: [ScheduleRecord]) -> RequestRefusedError {
+  package static func unknownSchedule(
+    _ id: String, among schedules: [ScheduleRecord], areAll: Bool = true
+  ) -> RequestRefusedError {
     RequestRefusedError(
       "there is no schedule '\(id)'", meaning: id, among: schedules.map { ($0.id, $0.recipe) },
-      otherwise: schedules.isEmpty ? "no recipe that was served has an 'on'" : nil)
+      otherwise: areAll && schedules.isEmpty ? "no recipe that was served has an 'on'" : nil)
   }
 
   /// The refusal for a caller, who may see only some recipes.

@@ -144,8 +144,9 @@ package enum OpenAPIDocument {
     }
     schema["pattern"] = parameter.pattern.map { .string($0) } ?? schema["pattern"]
     if let length = parameter.length {
-      if length.lowerBound > 0 { schema["minLength"] = .int(length.lowerBound) }
-      if length.upperBound < Int.max { schema["maxLength"] = .int(length.upperBound) }
+      let isList = if case .list = parameter.type { true } else { false }
+      if length.lowerBound > 0 { schema[isList ? "minItems" : "minLength"] = .int(length.lowerBound) }
+      if length.upperBound < Int.max { schema[isList ? "maxItems" : "maxLength"] = .int(length.upperBound) }
     }
     return .map(schema)
   }

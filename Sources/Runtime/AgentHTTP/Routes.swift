@@ -117,7 +117,7 @@ extension RoutedOperation {
     switch operation.repeats {
     case .key: operation.parameters.first { $0.name == "key" }?.summary
     case .eventID: "The event's id, if the body has none."
-    case .harmless(let reason): "Needs no key, and takes one: \(reason)."
+    case .harmless(let reason), .once(let reason): "Needs no key, and takes one: \(reason)."
     case .refused: nil
     }
   }
@@ -260,7 +260,7 @@ extension Repeats {
     switch self {
     case .key: "key"
     case .eventID: "id"
-    case .harmless, .refused: nil
+    case .harmless, .once, .refused: nil
     }
   }
 }

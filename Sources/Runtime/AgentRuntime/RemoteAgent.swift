@@ -8,7 +8,7 @@ import Operations
 package import Basics
 import Glibc
 import HTTPClient
-import RunState
+package import RunState
 package import SecretSources
 import Synchronization
 
@@ -19,6 +19,8 @@ package final class RemoteAgent: AgentWire {
   /// This program with its version.
   private let program: String
   private let http = HTTPClient()
+  /// The agent's program, as its latest answer names it.
+  private let lastProgram = Mutex<String?>(nil)
 
   /// - Parameters:
   ///   - address: The agent's address, as the user gave it.
@@ -49,7 +51,8 @@ package final class RemoteAgent: AgentWire {
     // Cancelled when the answers are no longer wanted; ends with the exchange.
     let task = Task {
       do {
-        try await exchange(request, AnswerSink(continuation))
+        try await exchange(
+          request, AnswerSink(continuation) { [self] program in lastProgram.withLock { $0 = program } })
         continuation.finish()
       } catch {
         continuation.finish(throwing: error)
@@ -81,13 +84,18 @@ package final class RemoteAgent: AgentWire {
 
   /// Throws if a line couldn't be read.
   private func throwFault(of sink: AnswerSink) throws(RuntimeError) {
-    guard let fault = sink.fault else { return }
-    guard let other = sink.program, other != program else {
-      throw RuntimeError(.unavailable, "the answer of the agent at \(url) can't be read: \(fault)")
+    if let fault = sink.fault { throw unreadable(fault) }
+  }
+
+  package func unreadable(_ error: RecordError) -> any Error { unreadable(error.message) }
+
+  private func unreadable(_ fault: String) -> RuntimeError {
+    guard let other = lastProgram.withLock({ $0 }), other != program else {
+      return RuntimeError(.unavailable, "the answer of the agent at \(url) can't be read: \(fault.safeText())")
     }
-    throw RuntimeError(
+    return RuntimeError(
       .unavailable,
-      "the agent at \(url) is \(other.safe), and this is \(program), which reads its answer otherwise (\(fault)); use one version on both sides"
+      "the agent at \(url) is \(other.safe), and this is \(program), which reads its answer otherwise (\(fault.safeText())); use one version on both sides"
     )
   }
 
@@ -170,7 +178,6 @@ package final class RemoteAgent: AgentWire {
 private final class AnswerSink: HTTPBodySink {
   private struct Content {
     var hasBegun = false
-    var program: String?
     var lines = LineReader()
     var answers = AnswerAssembler()
     /// The bytes of the answer whose parts are coming.
@@ -185,12 +192,19 @@ private final class AnswerSink: HTTPBodySink {
   private let content = Mutex(Content())
   private let answers: AsyncThrowingStream<Value, any Error>.Continuation
 
-  init(_ answers: AsyncThrowingStream<Value, any Error>.Continuation) { self.answers = answers }
+  private let note: @Sendable (_ program: String?) -> Void
+
+  /// - Parameter note: Told the agent's program, as it names itself, before the first answer.
+  init(
+    _ answers: AsyncThrowingStream<Value, any Error>.Continuation,
+    note: @escaping @Sendable (_ program: String?) -> Void
+  ) {
+    self.answers = answers
+    self.note = note
+  }
 
   /// Whether the agent answers with lines.
   var hasBegun: Bool { content.withLock { $0.hasBegun } }
-  /// The agent's program, as it names itself.
-  var program: String? { content.withLock { $0.program } }
   /// The body of an answer without lines.
   var refusal: [UInt8] { content.withLock { $0.refusal } }
   /// Why a line can't be read.
@@ -202,8 +216,8 @@ private final class AnswerSink: HTTPBodySink {
     if areLines {
       content.withLock { content in
         content.hasBegun = true
-        content.program = head.headers["Errand-Program"]
       }
+      note(head.headers["Errand-Program"])
     }
     return true
   }

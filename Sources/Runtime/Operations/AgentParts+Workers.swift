@@ -7,10 +7,11 @@ extension AgentParts {
   /// The state that programs share.
   func sharing() throws(RequestRefusedError) -> any StateSharing {
     if let sharing = store.sharing { return sharing }
-    throw RequestRefusedError(
-      .configuration,
-      "the state is in the folder \(agent.folder), which one agent has for itself; workers share a state in PostgreSQL, "
-        + "which errand.yaml names: state: postgres://USER@HOST/DATABASE")
+    let words = "which one agent has for itself; workers share a state in PostgreSQL, which errand.yaml names: state: "
+    var refusal = RequestRefusedError(
+      .configuration, "the state is in the folder \(agent.folder), \(words)postgres://USER@HOST/DATABASE")
+    refusal.overHTTP = "the state is in a folder, \(words)postgres://USER@HOST/DATABASE"
+    throw refusal
   }
 
   func workers() async throws(RequestRefusedError) -> [WorkerRecord] {
@@ -24,9 +25,11 @@ extension AgentParts {
     let found = workers.filter { $0.name.hasSameScalars(as: name) }
     if found.count > 1 {
       let ids = found.map { "\($0.id) (\($0.home.safe), process \($0.pid))" }
-      throw RequestRefusedError(
-        .ambiguous,
-        "several workers are called '\(name.safe)'; name one by its id: \(ids.joined(separator: ", "))")
+      let words = "several workers are called '\(name.safe)'; name one by its id: "
+      var refusal = RequestRefusedError(.ambiguous, words + ids.joined(separator: ", "))
+      // The folders of the machines are for the agent's own account.
+      refusal.overHTTP = words + found.map { "\($0.id) (process \($0.pid) on \($0.host.safe))" }.joined(separator: ", ")
+      throw refusal
     }
     if let worker = found.first ?? workers.first(where: { "\($0.id)".hasSameScalars(as: name) }) { return worker }
     // A similar name isn't suggested, because that worker is alive, and people may be about to evict one.

@@ -1,15 +1,19 @@
 // Operations asked of the agent in another process, and how their answers are read.
 package import Agent
 package import Basics
-import RunState
+package import RunState
 
 /// A connection to an agent that takes requests as lines: the socket of a folder, or an agent elsewhere.
 package protocol AgentWire: Sendable {
   /// Sends a request; the stream ends after the last of the answers, or where the agent ended.
   func ask(_ request: Value) throws(AgentError) -> AsyncThrowingStream<Value, any Error>
+  /// The error for an answer that can't be read.
+  func unreadable(_ error: RecordError) -> any Error
 }
 
 extension AgentWire {
+  package func unreadable(_ error: RecordError) -> any Error { error }
+
   /// The answer to an operation; nil if the agent ended, which may have done it.
   ///
   /// Throws `RequestRefusedError` where the agent refuses, and `RecordError` where the answer can't be read.
@@ -17,7 +21,7 @@ extension AgentWire {
     var answers = try ask(operation.line).makeAsyncIterator()
     guard let answer = try await answers.next() else { return nil }
     try checkRefusal(answer)
-    return try Asked.Answer(reading: answer)
+    do throws(RecordError) { return try Asked.Answer(reading: answer) } catch { throw unreadable(error) }
   }
 
   /// What an operation tells of runs; refusals and faults of reading as with an answer.
@@ -28,7 +32,7 @@ extension AgentWire {
     return AsyncThrowingStream(unfolding: {
       for try await answer in answers {
         if answer["progress"] == nil { try checkRefusal(answer) }
-        return try RunEvent(reading: answer)
+        do throws(RecordError) { return try RunEvent(reading: answer) } catch { throw unreadable(error) }
       }
       return nil
     })

@@ -10,6 +10,7 @@ package struct BackfillSchedule: Operation {
   package static let scopes = Scopes.token(.steer)
   package static let route: Route? = .post("/schedules/{id}/backfill")
   package static let command: String? = "schedule backfill"
+  package static let page: String? = "/schedules/{id}"
   package static let refusals: Set<RequestRefusedError.Kind> = .ofSchedules.union([.notServing])
   package static let place = Place.leader
   package static let repeats = Repeats.harmless("a slot that has a run gets no second one")

@@ -13,6 +13,7 @@ package struct CheckText: Operation {
   package static let scopes = Scopes.token(.read)
   package static let route: Route? = .post("/check")
   package static let command: String? = "check"
+  package static let page: String? = "/check"
   package static let lengths = ["text": 0...mostBytes]
 
   /// The most bytes of a text.

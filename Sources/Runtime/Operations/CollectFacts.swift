@@ -6,6 +6,11 @@ package struct CollectFacts: Operation {
   package static let name = "why"
   package static let summary = "Collects the facts that an explanation of a run needs besides its record."
   package static let scopes = Scopes.token(.read)
+  package static let absences: [Absence] = [
+    .command("It is a part of `errand why`, which explains a run from its record and these facts."),
+    .route("`GET /runs/{run}/why` answers with the explanation, for which the agent collects the facts itself."),
+    .page("The page of a run has the explanation."),
+  ]
 
   @Field("The run, and the things its record refers to.") package var about: Stored<RunFacts.Question>
 

@@ -1,17 +1,15 @@
 package import ActionKit
 package import Agent
 import Basics
-import RunState
+package import RunState
 
 package struct DrainWorker: Operation {
   package static let name = "drainWorker"
   package static let summary = "Tells a worker to claim no more runs, and to finish its running ones."
-  package static let scopes = Scopes.own
+  package static let scopes = Scopes.token(.steer)
+  package static let route: Route? = .post("/workers/{name}/drain")
   package static let command: String? = "workers drain"
-  package static let absences: [Absence] = [
-    .route("Only the agent's own account sees and steers the workers."),
-    .page("Workers are steered where they are listed: in a terminal of the agent's account."),
-  ]
+  package static let page: String? = "/workers"
   package static let refusals: Set<RequestRefusedError.Kind> = [.configuration, .notFound, .ambiguous]
 
   @Field("The worker's name, or its id.") package var name: String
@@ -23,18 +21,21 @@ package struct DrainWorker: Operation {
 
   package func run(
     on _: Everything, in agent: AgentParts, for caller: AgentCaller
-  ) async throws(RequestRefusedError) -> WorkerList {
+  ) async throws(RequestRefusedError) -> WorkerRecord {
     let sharing = try agent.sharing()
-    let worker = try await agent.worker(name)
-    let isDraining = !undo
+    var worker = try await agent.worker(name)
+    let (id, isDraining) = (worker.id, !undo)
     let isKnown = try await agent.kept { () async throws(StateError) in
-      try await sharing.setDraining(isDraining, worker: worker.id)
+      try await sharing.setDraining(isDraining, worker: id)
     }
     guard isKnown else {
       throw RequestRefusedError(.notFound, "the worker '\(name.safe)' has just gone; see: errand workers")
     }
-    return WorkerList([worker])
+    worker.isDraining = isDraining
+    return worker
   }
 
-  package static func view(_ workers: WorkerList, for caller: AgentCaller) -> NoContent { NoContent() }
+  package static func view(_ worker: WorkerRecord, for caller: AgentCaller) -> WorkerAnswer {
+    WorkerAnswer(worker)
+  }
 }

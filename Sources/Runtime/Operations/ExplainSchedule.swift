@@ -10,6 +10,7 @@ package struct ExplainSchedule: Operation {
   package static let scopes = Scopes.token(.read)
   package static let route: Route? = .get("/schedules/{id}/why")
   package static let command: String? = "why"
+  package static let page: String? = "/schedules/{id}"
   package static let refusals: Set<RequestRefusedError.Kind> = [.notFound]
 
   @Field("The schedule's id.") package var id: String

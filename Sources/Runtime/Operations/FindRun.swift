@@ -6,6 +6,11 @@ package struct FindRun: Operation {
   package static let name = "find"
   package static let summary = "Finds a run by its name."
   package static let scopes = Scopes.token(.read)
+  package static let absences: [Absence] = [
+    .command("It is a part of the commands of runs, which find out first which run is meant."),
+    .route("Each path below `/runs/{run}` takes the same names of a run."),
+    .page("Pages lead to a run by its id."),
+  ]
   package static let refusals: Set<RequestRefusedError.Kind> = .ofRuns
 
   @Field(RunName.summary) package var run: String

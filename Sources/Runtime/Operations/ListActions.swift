@@ -1,4 +1,4 @@
-import ActionKit
+package import ActionKit
 package import Agent
 package import Basics
 import Recipes
@@ -11,6 +11,7 @@ package struct ListActions: Operation {
   package static let scopes = Scopes.token(.read)
   package static let route: Route? = .get("/actions")
   package static let command: String? = "actions"
+  package static let page: String? = "/actions"
 
   package init() {}
 
@@ -36,5 +37,14 @@ package struct ListActions: Operation {
 
   package static func view(_ answer: Answer, for caller: AgentCaller) -> ActionListAnswer {
     filled(ActionListAnswer()) { $0.items = Value.list(answer.actions).asPlainJSON.list ?? [] }
+  }
+}
+
+extension AgentParts {
+  /// The actions with their whole declarations, for pages; `ListActions` answers with schemas.
+  package func catalog(for caller: AgentCaller) async throws(RequestRefusedError) -> ActionCatalog {
+    try await reach()
+    try ListActions.admit(caller)
+    return try await steered().environmentOfTexts().catalog
   }
 }

@@ -8,6 +8,7 @@ package struct ListApprovals: Operation {
   package static let summary = "Lists the open runs that wait for a decision, oldest first."
   package static let scopes = Scopes.token(.read)
   package static let route: Route? = .get("/approvals")
+  package static let command: String? = "runs approvals"
   package static let page: String? = "/approvals"
 
   @Field("How many runs to list at most.") package var limit = 50

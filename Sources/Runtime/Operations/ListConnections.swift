@@ -8,6 +8,8 @@ package struct ListConnections: Operation {
   package static let summary = "Lists the connections and the secrets that recipes need, without values."
   package static let scopes = Scopes.token(.steer)
   package static let route: Route? = .get("/connections")
+  package static let command: String? = "connections"
+  package static let page: String? = "/connections"
 
   package init() {}
 

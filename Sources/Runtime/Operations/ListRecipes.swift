@@ -8,6 +8,7 @@ package struct ListRecipes: Operation {
   package static let summary = "Lists the served recipes."
   package static let scopes = Scopes.token(.read)
   package static let route: Route? = .get("/recipes")
+  package static let command: String? = "recipes list"
   package static let page: String? = "/recipes"
 
   package init() {}

@@ -4,13 +4,11 @@ import RunState
 
 package struct ListTokens: Operation {
   package static let name = "tokens"
-  package static let summary = "Lists the tokens."
-  package static let scopes = Scopes.own
+  package static let summary = "Lists the tokens, without their texts."
+  package static let scopes = Scopes.token(.tokens)
+  package static let route: Route? = .get("/tokens")
   package static let command: String? = "token list"
-  package static let absences: [Absence] = [
-    .route("Only the agent's own account sees which tokens there are."),
-    .page("Tokens are listed where they are made: in a terminal of the agent's account."),
-  ]
+  package static let page: String? = "/tokens"
 
   package init() {}
 
@@ -20,5 +18,7 @@ package struct ListTokens: Operation {
     on _: Everything, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> TokenList { TokenList(await agent.store.tokens()) }
 
-  package static func view(_ tokens: TokenList, for caller: AgentCaller) -> NoContent { NoContent() }
+  package static func view(_ tokens: TokenList, for caller: AgentCaller) -> TokenListAnswer {
+    filled(TokenListAnswer()) { $0.items = tokens.tokens.map { TokenAnswer($0) } }
+  }
 }

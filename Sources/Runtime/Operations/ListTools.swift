@@ -9,6 +9,10 @@ package struct ListTools: Operation {
     "Lists the recipes that assistants may run as tools, with the schemas of their inputs and outputs."
   package static let scopes = Scopes.token(.read)
   package static let command: String? = "mcp"
+  package static let absences: [Absence] = [
+    .route("Assistants list the tools at `/mcp`, in the form of their protocol."),
+    .page("Tools are for assistants; people find the same recipes at `/recipes`."),
+  ]
   package static let refusals: Set<RequestRefusedError.Kind> = [.notServing]
 
   @Field("The names of more recipes that are tools, besides recipes with 'mcp: true'; * matches any part of a name.")

@@ -1,15 +1,14 @@
 import ActionKit
 package import Agent
+import RunState
 
 package struct ListWorkers: Operation {
   package static let name = "workers"
   package static let summary = "Lists the programs that share the state, with their queues and offers."
-  package static let scopes = Scopes.own
+  package static let scopes = Scopes.token(.read)
+  package static let route: Route? = .get("/workers")
   package static let command: String? = "workers list"
-  package static let absences: [Absence] = [
-    .route("Only the agent's own account sees the machines and folders of the workers."),
-    .page("The workers are listed in a terminal of the agent's account."),
-  ]
+  package static let page: String? = "/workers"
   package static let refusals: Set<RequestRefusedError.Kind> = [.configuration]
 
   package init() {}
@@ -18,7 +17,11 @@ package struct ListWorkers: Operation {
 
   package func run(
     on _: Everything, in agent: AgentParts, for caller: AgentCaller
-  ) async throws(RequestRefusedError) -> WorkerList { WorkerList(try await agent.workers()) }
+  ) async throws(RequestRefusedError) -> WorkerList {
+    WorkerList(try await agent.workers().map { $0.shown(to: caller) })
+  }
 
-  package static func view(_ workers: WorkerList, for caller: AgentCaller) -> NoContent { NoContent() }
+  package static func view(_ workers: WorkerList, for caller: AgentCaller) -> WorkerListAnswer {
+    filled(WorkerListAnswer()) { $0.items = workers.workers.map { WorkerAnswer($0) } }
+  }
 }

@@ -184,6 +184,9 @@ package enum Repeats: Sendable, Equatable {
   case eventID
   /// It is taken and needless, because a repeated request makes nothing a second time; the sentence says why.
   case harmless(String)
+  /// It is taken and needless, because a repeated request is refused as a conflict; the sentence says why. A client
+  /// doesn't repeat the request unasked: it wouldn't get the answer.
+  case once(String)
   /// A request that makes nothing: a key is refused.
   case refused
 }

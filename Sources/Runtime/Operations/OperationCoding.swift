@@ -23,18 +23,31 @@ extension Operation {
   ///
   /// - Parameter isExact: Whether they are in the coding of records; they are plain JSON otherwise.
   package init(inputs: ValueMap, isExact: Bool) throws(RequestRefusedError) {
-    do throws(RecordError) {
-      var given = Value.map(inputs)
-      if isExact {
-        var read = ValueMap()
-        for member in inputs.members { read[member.name ?? ""] = try readRecord(member.value) }
-        given = .map(read)
+    func refusal(_ reason: String) -> RequestRefusedError {
+      RequestRefusedError(.request, "the request '\(Self.name)' isn't valid: \(reason)")
+    }
+    let fields = Self.schema.fields
+    for member in inputs.members {
+      let name = member.name ?? ""
+      guard fields.contains(where: { $0.name.hasSameScalars(as: name) }) else {
+        throw refusal("'\(name)' is not known")
       }
-      do throws(ValueError) { try self.init(checking: given, as: Self.name) } catch {
-        throw RecordError(error.list.map(\.message).joined(separator: "; "))
+    }
+    for field in fields where field.isRequired && inputs[field.name]?.isNull ?? true {
+      throw refusal("'\(field.name)' is missing")
+    }
+    var given = inputs
+    if isExact {
+      for member in inputs.members {
+        do throws(RecordError) { given[member.name ?? ""] = try readRecord(member.value) } catch {
+          throw refusal("in '\(member.name ?? "")': \(error.message)")
+        }
       }
-    } catch {
-      throw RequestRefusedError(.request, "the request '\(Self.name)' isn't valid: \(error.message)")
+    }
+    do throws(ValueError) { try self.init(checking: .map(given), as: Self.name) } catch {
+      // The inputs are named as the caller knows them.
+      let reasons = error.list.map { $0.message.replacing("'\(Self.name).", with: "'") }
+      throw refusal(reasons.joined(separator: "; "))
     }
   }
 }

@@ -8,6 +8,7 @@ package struct ResetSchedule: Operation {
   package static let scopes = Scopes.token(.steer)
   package static let route: Route? = .post("/schedules/{id}/reset")
   package static let command: String? = "schedule reset"
+  package static let page: String? = "/schedules/{id}"
   package static let refusals: Set<RequestRefusedError.Kind> = .ofSchedules.union([.ended])
   package static let place = Place.leader
 

@@ -5,13 +5,11 @@ import RunState
 
 package struct RevokeToken: Operation {
   package static let name = "revokeToken"
-  package static let summary = "Revokes a token."
-  package static let scopes = Scopes.own
+  package static let summary = "Revokes a token at once."
+  package static let scopes = Scopes.token(.tokens)
+  package static let route: Route? = .delete("/tokens/{name}")
   package static let command: String? = "token revoke"
-  package static let absences: [Absence] = [
-    .route("Only the agent's own account revokes tokens, so that no token revokes another one."),
-    .page("Tokens are revoked where they are made: in a terminal of the agent's account."),
-  ]
+  package static let page: String? = "/tokens"
   package static let refusals: Set<RequestRefusedError.Kind> = [.notFound]
 
   @Field("The token's name.") package var name: String
@@ -27,7 +25,9 @@ package struct RevokeToken: Operation {
       try await agent.store.append(.tokenRevoked(TokenRevoked(at: agent.time.now(), name: name)))
     } catch {
       guard error.isConflict else { throw RequestRefusedError(error) }
-      throw RequestRefusedError(.notFound, "there is no token '\(name)'; see: errand token list")
+      var refusal = RequestRefusedError(.notFound, "there is no token '\(name.safe)'; see: errand token list")
+      refusal.overHTTP = "there is no token '\(name.safe)'; see GET /api/v1/tokens"
+      throw refusal
     }
     return TokenList(await agent.store.tokens())
   }

@@ -9,6 +9,7 @@ package struct SendEvent: Operation {
   package static let scopes = Scopes.token(.start)
   package static let route: Route? = .post("/events", status: 202)
   package static let command: String? = "runs signal"
+  package static let page: String? = "/runs/{run}"
   package static let refusals: Set<RequestRefusedError.Kind> = .ofRuns.union([.ended, .full])
   package static let repeats = Repeats.eventID
 

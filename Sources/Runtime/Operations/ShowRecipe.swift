@@ -9,6 +9,7 @@ package struct ShowRecipe: Operation {
     "Shows a served recipe: its text, its inputs and outputs, and its actions with their effects."
   package static let scopes = Scopes.token(.read)
   package static let route: Route? = .get("/recipes/{recipe}")
+  package static let command: String? = "recipes show"
   package static let page: String? = "/recipes/{recipe}"
   package static let refusals: Set<RequestRefusedError.Kind> = [.notFound, .configuration]
 

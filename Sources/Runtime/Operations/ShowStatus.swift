@@ -9,6 +9,7 @@ package struct ShowStatus: Operation {
   package static let summary = "Reports on the agent's process and its workload."
   package static let scopes = Scopes.token(.read)
   package static let route: Route? = .get("/status")
+  package static let command: String? = "status"
   package static let page: String? = "/state"
 
   package init() {}

@@ -52,7 +52,7 @@ package struct KnownScheduleID: OperationTarget {
     _ = try agent.steered()
     let schedules = await agent.store.schedules().filter { caller.sees(recipe: $0.recipe) }
     if let known = schedules.first(where: { $0.id.hasSameScalars(as: name) }) { return KnownScheduleID(id: known.id) }
-    throw .unknownSchedule(name, among: schedules)
+    throw .unknownSchedule(name, among: schedules, areAll: caller.recipes.isEmpty)
   }
 }
 

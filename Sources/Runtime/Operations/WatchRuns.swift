@@ -8,9 +8,9 @@ package struct WatchRuns: StreamingOperation {
   package static let summary = "Reports the changes of all runs: when they begin, wait, pause or end."
   package static let scopes = Scopes.token(.read)
   package static let route: Route? = .get("/events")
+  package static let command: String? = "runs watch"
   package static let absences: [Absence] = [
-    .command("The changes are for programs; `errand runs list` shows how the runs are."),
-    .page("Each page of runs changes by itself."),
+    .page("Each page of runs changes by itself.")
   ]
 
   package init() {}

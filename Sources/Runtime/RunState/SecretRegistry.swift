@@ -424,7 +424,9 @@ extension StateEvent {
       guard let note = event.pause?.note else { return self }
       event.pause?.note = finder.redact(note)
       return .schedulePaused(event)
-    case .tokenIssued(let event): try registry.check(event.name, "the name of the token")
+    case .tokenIssued(let event):
+      try registry.check(event.name, "the name of the token")
+      for recipe in event.recipes { try registry.check(recipe, "the name of a recipe of the token") }
     case .runClaimed, .attemptBegan, .runNoted, .runPlaced, .valueRemoved, .eventConsumed, .eventsForgotten,
       .eventGathered, .filesSeen, .scheduleRemoved, .scheduleReset, .connectionUsed, .tokenRevoked:
       break

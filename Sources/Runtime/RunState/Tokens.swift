@@ -1,6 +1,6 @@
 /// The tokens of programs and browsers that use an agent over HTTP.
 ///
-/// A token's text is shown once, to the person who creates it. The state keeps its SHA-256: the text has 256 random
+/// A token's text is shown once, to the caller that makes it. The state keeps its SHA-256: the text has 256 random
 /// bits, so it can't be guessed, and a backup holds nothing that opens the agent. An expired token stays until it is
 /// revoked or replaced by one of the same name.
 package import Basics
@@ -19,6 +19,8 @@ package enum TokenScope: String, Recordable, CaseIterable {
   case approve
   /// Reads the figures of `/metrics`.
   case metrics
+  /// Lists, makes and revokes tokens. No other scope includes it.
+  case tokens
 }
 
 /// A token is made.

@@ -67,15 +67,20 @@ extension Plan {
 }
 
 extension Plan.Entry {
+  private static let leftOut = " is left out"
+  private static let notCalled = " uses something up, so it is not called for a plan"
+  private static let notRead = " can only be called in the run: "
+  private static let mayFail = "the run may fail here: "
+
   /// The kind and text of a note; nil for a write.
   package var note: (kind: String, text: String)? {
     switch event {
     case .write: nil
-    case .leftOut(let call): ("leftOut", "\(call.action) is left out")
-    case .notCalled(let call): ("notCalled", "\(call.action) uses something up, so it is not called for a plan")
-    case .notRead(let call, let reason): ("notRead", "\(call.action) can only be called in the run: \(reason.text)")
+    case .leftOut(let call): ("leftOut", call.action + Plan.Entry.leftOut)
+    case .notCalled(let call): ("notCalled", call.action + Plan.Entry.notCalled)
+    case .notRead(let call, let reason): ("notRead", call.action + Plan.Entry.notRead + reason.text)
     case .pause(let text): ("pause", text)
-    case .mayFail(let message): ("mayFail", "the run may fail here: \(message)")
+    case .mayFail(let message): ("mayFail", Plan.Entry.mayFail + message)
     case .undecided: ("undecided", "this may be done")
     }
   }
@@ -109,6 +114,110 @@ extension Value {
     case .map(let map): return .map(map.mapValues { $0.withUnknowns(replace) })
     default: return self
     }
+  }
+}
+
+// MARK: - Reading
+
+extension Plan {
+  /// Reads a plan of a document; what the document lacks or has in another form is left out.
+  ///
+  /// The writes come before the notes. The document has no connection for a note; a write that is left out for some items
+  /// has the connection of the others.
+  package init(document: Value) {
+    reads = (document["reads"]?.list ?? []).map { read in
+      Read(path: read["path"]?.string ?? "", call: Call(of: read), output: read["output"] ?? .null)
+    }
+    entries = (document["writes"]?.list ?? []).map { Entry(write: $0) }
+    for note in document["notes"]?.list ?? [] {
+      if let entry = Entry(note: note, after: entries) { entries.append(entry) }
+    }
+    outputs = document["outputs"]?.withReadUnknowns ?? .null
+    if let error = document["error"], let kind = error["kind"]?.string.flatMap(RunError.Kind.init(rawValue:)) {
+      self.error = RunError(
+        kind, error["message"]?.string ?? "", detail: error["detail"]?.string, status: error["status"]?.int,
+        step: error["step"]?.string, attempt: error["attempt"]?.int, retryable: error["retryable"]?.bool ?? false,
+        effect: error["effect"]?.string.flatMap(RunError.Effect.init(rawValue:)) ?? RunError.Effect.none)
+    }
+  }
+}
+
+extension Plan.Call {
+  fileprivate init(of entry: Value) {
+    self.init(
+      action: entry["action"]?.string ?? "", connection: entry["connection"]?.string ?? "",
+      input: entry["input"]?.withReadUnknowns ?? .null)
+  }
+}
+
+extension Plan.Entry {
+  fileprivate init(write: Value) {
+    let call = Plan.Call(of: write)
+    let changes = (write["changes"]?.list ?? []).map { change in
+      Change(change["subject"]?.string ?? "", from: change["before"]?.string, to: change["after"]?.string)
+    }
+    let preview: Plan.Preview
+    if let reason = write["opaque"]?.string {
+      preview = .opaque(Plan.Reason(reason))
+    } else {
+      preview = write["isDone"]?.bool == true ? .deeds(changes) : .changes(changes)
+    }
+    self.init(
+      path: write["path"]?.string ?? "", conditions: Plan.Entry.conditions(of: write), event: .write(call, preview))
+  }
+
+  /// - Parameter entries: The entries before it.
+  fileprivate init?(note: Value, after entries: [Plan.Entry]) {
+    let (path, text) = (note["path"]?.string ?? "", note["text"]?.string ?? "")
+    func call(_ action: String) -> Plan.Call {
+      let calls = entries.compactMap { entry -> Plan.Call? in
+        guard case .write(let call, _) = entry.event, entry.path.withoutIndexes == path.withoutIndexes else {
+          return nil
+        }
+        return call.action == action ? call : nil
+      }
+      return Plan.Call(action: action, connection: calls.first?.connection ?? "", input: .null)
+    }
+    let event: Plan.Event
+    switch note["kind"]?.string {
+    case "leftOut": event = .leftOut(call(text.before(Plan.Entry.leftOut).start))
+    case "notCalled": event = .notCalled(call(text.before(Plan.Entry.notCalled).start))
+    case "notRead":
+      let (action, reason) = text.before(Plan.Entry.notRead)
+      event = .notRead(call(action), Plan.Reason(reason))
+    case "pause": event = .pause(text)
+    case "mayFail": event = .mayFail(text.before(Plan.Entry.mayFail).end)
+    case "undecided": event = .undecided
+    default: return nil
+    }
+    self.init(path: path, conditions: Plan.Entry.conditions(of: note), event: event)
+  }
+
+  private static func conditions(of entry: Value) -> [String] { (entry["if"]?.list ?? []).compactMap(\.string) }
+}
+
+extension String {
+  /// The text before the first place of another one, and the text after it.
+  fileprivate func before(_ part: String) -> (start: String, end: String) {
+    let (whole, length) = (utf8, part.utf8.count)
+    var place = whole.startIndex
+    while whole.distance(from: place, to: whole.endIndex) >= length {
+      let end = whole.index(place, offsetBy: length)
+      if whole[place..<end].elementsEqual(part.utf8) { return (String(self[..<place]), String(self[end...])) }
+      place = whole.index(after: place)
+    }
+    return (self, "")
+  }
+}
+
+extension Value {
+  /// The value with the unknowns that a document marks.
+  fileprivate var withReadUnknowns: Value {
+    if let map {
+      if map.count == 1, let reason = map["$unknown"]?.string { return Unknown(reason).value }
+      return .map(map.mapValues { $0.withReadUnknowns })
+    }
+    return list.map { items in .list(items.map { $0.withReadUnknowns }) } ?? self
   }
 }
 

@@ -10,7 +10,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("status", "runs list"), ("logs 0199a", "runs logs 0199a"), ("list", "runs list"), ("start", "run RECIPE"),
+    ("history", "runs list"), ("watch", "runs watch"), ("approvals", "runs approvals"),
+    ("logs 0199a", "runs logs 0199a"), ("list", "runs list"), ("start", "run RECIPE"),
     ("stop", "runs cancel RUN"), ("init", "new folder"), ("validate a.yaml", "check a.yaml"), ("ps", "runs list"),
     ("exec a.yaml", "run a.yaml"), ("apply a.yaml", "run a.yaml"), ("cancel 0199a", "runs cancel 0199a"),
     ("show 0199a", "runs show 0199a"), ("retry 0199a", "runs retry 0199a"), ("approve 0199a", "runs approve 0199a"),

@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import HTTPClient
 import PostgresClient
 import PostgresTestKit
 import RunState
@@ -296,6 +297,54 @@ struct DatabaseStateTests {
     await program.remove()
   }
 
+  @Test func `a worker is listed, drained and evicted on a page`() async throws {
+    let (program, _) = try await DatabaseStateTests.program("worker: { name: lab }\nserver: { listen: 127.0.0.1:0 }\n")
+    let environment = DatabaseStateTests.password
+    #expect(try await program.call("state", "init", environment: environment).code == 0)
+    let serve = try program.serve("serve", environment: environment)
+    let line = try #require(await serve.line(with: "listens on http://"), "\(serve.before)")
+    let url = "http://" + (line.components(separatedBy: "http://").last ?? "")
+    func token(_ name: String, _ scopes: String...) async throws -> String {
+      let made = try await program.call(
+        ["token", "new", name] + scopes.flatMap { ["--scope", $0] }, environment: environment)
+      #expect(made.code == 0, "\(made.error)")
+      return made.out.trimmingCharacters(in: .newlines)
+    }
+    let (steering, reading) = (try await token("ann", "read", "steer"), try await token("bob", "read"))
+    func ask(_ path: String, _ token: String, _ form: HTTPQuery? = nil) async throws -> (status: Int, text: String) {
+      var headers: HTTPHeaders = ["Authorization": "Bearer \(token)", "Accept": "text/html"]
+      if form != nil { headers["Content-Type"] = "application/x-www-form-urlencoded" }
+      let answer = try await HTTPClient().send(
+        HTTPRequest(
+          form == nil ? "GET" : "POST", url + path, headers: headers, body: form.map { Array($0.encoded.utf8) },
+          redirects: .none))
+      return (answer.status, String(decoding: answer.body, as: UTF8.self))
+    }
+    var page = try await ask("/workers", steering).text
+    #expect(page.contains("<h2>lab <span class=\"status s-running\">working</span></h2>"), "\(page)")
+    #expect(page.contains("plugin:markbook") && page.contains("0 of at most 64"), "\(page)")
+    #expect(page.contains("action=\"/workers/lab/drain\"") && page.contains("action=\"/workers/lab/evict\""))
+    let looking = try await ask("/workers", reading)
+    #expect(looking.status == 200 && !looking.text.contains("action=\"/workers/"), "\(looking.text)")
+    #expect(try await ask("/workers/lab/drain", reading, [:]).status == 403)
+    #expect(try await ask("/workers/lab/drain", steering, [:]).status == 303)
+    #expect(await serve.line(with: "draining, as 'errand workers drain' asked") != nil, "\(serve.before)")
+    page = try await ask("/workers", steering).text
+    #expect(page.contains("s-paused\">draining</span>") && page.contains("name=\"undo\" value=\"true\""), "\(page)")
+    #expect(try await ask("/workers/lab/drain", steering, ["undo": "true"]).status == 303)
+    #expect(await serve.line(with: "no longer draining") != nil, "\(serve.before)")
+    // A worker that may be running is evicted only by the form that says what follows.
+    let refused = try await ask("/workers/lab/evict", steering, [:])
+    #expect(refused.status == 409 && refused.text.contains("so it may still be running"), "\(refused.text)")
+    #expect(page.contains("name=\"force\" value=\"true\"") && page.contains("Its lease is valid"))
+    #expect(try await ask("/workers/lab/evict", steering, ["force": "true"]).status == 303)
+    #expect(await serve.line(with: "this worker claims runs") != nil, "\(serve.before)")
+    #expect(try await ask("/workers/none/drain", steering, [:]).status == 404)
+    serve.signal(SIGTERM)
+    #expect(await serve.end() == 0, "\(serve.before)")
+    await program.remove()
+  }
+
   @Test func `workers are listed, drained and evicted, and what one holds is free when it ends`() async throws {
     let (desk, url) = try await DatabaseStateTests.program("worker: { name: lab }\n")
     let environment = DatabaseStateTests.password
@@ -358,6 +407,69 @@ struct DatabaseStateTests {
     #expect(await atLab.end() == 0, "\(atLab.before)")
     await desk.remove()
     await lab.remove()
+  }
+
+  @Test func `the API lists, drains and evicts workers`() async throws {
+    let (program, _) = try await DatabaseStateTests.program(
+      "worker: { name: lab }\nserver: { listen: 127.0.0.1:0 }\n")
+    let environment = DatabaseStateTests.password
+    #expect(try await program.call("state", "init", environment: environment).code == 0)
+    let agent = try program.serve("serve", environment: environment)
+    let line = try #require(await agent.line(with: "listens on http://"), "\(agent.before)")
+    let address = "http://" + (line.components(separatedBy: "http://").last ?? "")
+    func token(_ name: String, _ scope: String) async throws -> String {
+      let made = try await program.call(
+        "token", "new", name, "--scope", "read", "--scope", scope, environment: environment)
+      #expect(made.code == 0, "\(made.error)")
+      return made.out.trimmingCharacters(in: .newlines)
+    }
+    func send(
+      _ method: String, _ path: String, _ token: String, _ body: String? = nil
+    ) async throws -> (status: Int, json: Value) {
+      var headers: HTTPHeaders = ["Authorization": "Bearer \(token)"]
+      if body != nil { headers["Content-Type"] = "application/json" }
+      let answer = try await HTTPClient().send(
+        HTTPRequest(method, "\(address)/api/v1/workers\(path)", headers: headers, body: body.map { Array($0.utf8) }))
+      return (answer.status, (try? JSON.parse(answer.body)) ?? .null)
+    }
+    let reader = try await token("reader", "read")
+    let steerer = try await token("steerer", "steer")
+    var listed = try await send("GET", "", reader)
+    while listed.json["items"]?.list?.isEmpty != false { listed = try await send("GET", "", reader) }
+    let worker = try #require(listed.json["items"]?.list?.first)
+    #expect(worker["name"]?.string == "lab" && worker["capacity"] == .int(64), "\(worker)")
+    #expect(worker["isDraining"] == .bool(false) && worker["isOver"] == .bool(false), "\(worker)")
+    #expect(worker["pid"] == .int(Int(agent.pid)) && worker["home"] == nil, "\(worker)")
+    let offers = worker["offers"]?.list?.compactMap(\.string) ?? []
+    #expect(offers.contains("plugin:markbook"), "\(offers)")
+    #expect(!offers.contains { $0.hasPrefix("connection:") || $0.hasPrefix("secret:") }, "\(offers)")
+
+    #expect(try await send("POST", "/lab/drain", reader).status == 403)
+    let drained = try await send("POST", "/lab/drain", steerer)
+    #expect(drained.status == 200 && drained.json["isDraining"] == .bool(true), "\(drained)")
+    #expect(await agent.line(with: "draining, as 'errand workers drain' asked") != nil, "\(agent.before)")
+    listed = try await send("GET", "", reader)
+    #expect(listed.json["items"]?.list?.first?["isDraining"] == .bool(true), "\(listed)")
+    let id = try #require(worker["id"]?.int)
+    let undone = try await send("POST", "/\(id)/drain", steerer, #"{"undo":true}"#)
+    #expect(undone.status == 200 && undone.json["isDraining"] == .bool(false), "\(undone)")
+    #expect(await agent.line(with: "no longer draining") != nil, "\(agent.before)")
+
+    #expect(try await send("POST", "/lab/evict", reader).status == 403)
+    #expect(try await send("POST", "/desk/evict", steerer).status == 404)
+    let refused = try await send("POST", "/lab/evict", steerer)
+    #expect(refused.status == 409 && refused.json["kind"]?.string == "conflict", "\(refused)")
+    #expect(refused.json["detail"]?.string?.hasSuffix(#"send "force": true"#) == true, "\(refused)")
+    let evicted = try await send("POST", "/lab/evict", steerer, #"{"force":true}"#)
+    #expect(evicted.status == 200 && evicted.json["id"] == .int(id), "\(evicted)")
+    // The worker comes back with a new lease.
+    listed = try await send("GET", "", reader)
+    while listed.json["items"]?.list?.contains(where: { $0["id"] != .int(id) && $0["name"]?.string == "lab" }) != true {
+      listed = try await send("GET", "", reader)
+    }
+    agent.signal(SIGTERM)
+    #expect(await agent.end() == 0, "\(agent.before)")
+    await program.remove()
   }
 
   @Test func `a state in a folder has no workers`() async throws {

@@ -30,6 +30,8 @@ import Testing
     ("--from-crontab -", 66), ("new shape -", 3),
     // The run waits for a person.
     ("--detach", 4),
+    // No agent is running.
+    ("errand recipes", 69), ("runs watch", 69), ("plan --show", 69),
   ]
 
   /// A command without its comment.

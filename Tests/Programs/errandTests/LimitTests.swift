@@ -45,7 +45,14 @@ import Testing
     /// The answer without what the caller sent.
     func without(_ sent: [String]) -> String {
       var whole = "\(status)\n\(headers)\n\(text)"
-      let forms = Set(sent.flatMap { [$0, PercentEncoding.encode($0), $0.trimmed] }).filter { !$0.isEmpty }
+      let forms = Set(
+        sent.flatMap {
+          [
+            $0, PercentEncoding.encode($0), $0.trimmed,
+            PercentEncoding.encode(PercentEncoding.decode($0, plusIsSpace: false)),
+          ]
+        }
+      ).filter { !$0.isEmpty }
       for form in forms.sorted(by: { ($0.utf8.count, $0) > ($1.utf8.count, $1) }) where whole.contains(form) {
         whole = whole.replacingOccurrences(of: form, with: "§")
       }

@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import HTTPClient
 import Testing
 
 /// The real binary with a wall clock set by libfaketime, killed during a night.
@@ -113,6 +114,49 @@ extension MovedClockTests {
     try await says(["schedule", "reset", "tick"], "tick decides its slots from now on again")
     try await says(["schedule", "next", "tick", "--json"], "2026-12-06T09:00:00Z")
     try await says(["schedule", "log", "tick"], "reset")
+    serve.signal(SIGTERM)
+    _ = await serve.end()
+    await program.remove()
+  }
+}
+
+extension MovedClockTests {
+  @Test func `a page resets a schedule for as long as it is decided ahead of the clock`() async throws {
+    let program = try await Program()
+    guard let clock = try await MovableClock(in: program.folder) else { return await program.remove() }
+    try program.write(try program.read("errand.yaml") + "server: { listen: 127.0.0.1:0 }\n", to: "errand.yaml")
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    try program.write("on: [{ cron: '0 * * * *' }]\nsteps: [{ let: { x: 1 } }]\n", to: "recipes/tick.yaml")
+    var serve = try program.serve(
+      "serve", environment: clock.showing(try #require(Timestamp("2027-01-10T10:59:58Z"))))
+    #expect(await serve.line(with: "succeeded") != nil, "\(serve.before)")
+    serve.signal(SIGKILL)
+    _ = await serve.end()
+
+    let now = clock.showing(try #require(Timestamp("2026-12-06T08:30:00Z")))
+    serve = try program.serve("serve", environment: now)
+    let line = try #require(await serve.line(with: "listens on http://"), "\(serve.before)")
+    _ = await serve.line(with: " serves ")
+    let made = try await program.call("token", "new", "ann", "--scope", "read", "--scope", "steer", environment: now)
+    let headers: HTTPHeaders = [
+      "Authorization": "Bearer \(made.out.trimmingCharacters(in: .newlines))", "Accept": "text/html",
+      "Content-Type": "application/x-www-form-urlencoded",
+    ]
+    func ask(_ method: String, _ path: String) async throws -> (status: Int, text: String) {
+      let answer = try await HTTPClient().send(
+        HTTPRequest(
+          method, "http://" + (line.components(separatedBy: "http://").last ?? "") + path, headers: headers,
+          body: method == "POST" ? [] : nil, redirects: .none))
+      return (answer.status, String(decoding: answer.body, as: UTF8.self))
+    }
+    let ahead = try await ask("GET", "/schedules/tick").text
+    #expect(ahead.contains("action=\"/schedules/tick/reset\""), "\(ahead)")
+    #expect(ahead.contains("the slots until Sun 2027-01-10 11:00 UTC were decided then"), "\(ahead)")
+    #expect(try await ask("POST", "/schedules/tick/reset").status == 303)
+    let page = try await ask("GET", "/schedules/tick").text
+    #expect(!page.contains("/schedules/tick/reset") && page.contains("s-reset"), "\(page)")
+    #expect(try await ask("POST", "/schedules/tick/reset").status == 409)
     serve.signal(SIGTERM)
     _ = await serve.end()
     await program.remove()

@@ -8,7 +8,7 @@ import Testing
 /// The pages of `errand serve`, as a browser without scripts uses them.
 @Suite(.timeLimit(.minutes(20))) struct PagesTests {
   /// A browser: it keeps its cookie, and says which page a form is of.
-  private struct Browser {
+  struct Browser {
     let bench: APITests.Bench
     var cookie = ""
 
@@ -100,7 +100,10 @@ import Testing
     #expect(decided.status == 303)
     while !page.text.contains("s-succeeded") { page = try await browser.get(path) }
     #expect(page.text.contains("Hello &lt;script&gt;"))
-    for other in ["/runs", "/approvals", "/recipes", "/schedules", "/schedules/sum", "/state", "/help"] {
+    for other in [
+      "/runs", "/approvals", "/recipes", "/check", "/actions", "/actions/shell.run", "/schedules", "/schedules/sum",
+      "/state", "/workers", "/tokens", "/help",
+    ] {
       let page = try await browser.get(other)
       #expect(page.status == 200 && page.text.hasPrefix("<!doctype html>"), "\(other)")
       #expect(page.headers["Content-Security-Policy"]?.hasPrefix("default-src 'none'; script-src 'self'") == true)

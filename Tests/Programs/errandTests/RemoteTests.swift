@@ -131,9 +131,9 @@ import Testing
         && blind.error
           == "error: the agent at \(bench.url) refuses: the token lacks the scope 'data', which 'errand --remote' needs for every command\n"
     )
-    // Requests that only the agent's own account may send are refused for every token.
+    // Requests that only the agent's own account may send are refused for every token, and others without their scope.
     let all = try await bench.token("all", RemoteTests.all)
-    for verb in ["tokens", "workers", "issueLink", "yield", "submit"] {
+    for verb in ["issueLink", "yield", "submit", "tokens"] {
       let answer = try await bench.send("POST", "/api/v1/requests", all, #"{"ask":"\#(verb)"}"#)
       #expect(answer.status == 403, "\(verb): \(answer)")
     }
@@ -151,6 +151,36 @@ import Testing
     let other = try await bench.send(
       "POST", "/api/v1/requests", all, #"{"ask":"status"}"#, headers: ["Errand-Protocol": "0"])
     #expect(other.status == 400 && other.json["detail"]?.string?.hasSuffix("use errand of the same version") == true)
+    await bench.end()
+  }
+
+  @Test func `tokens are made, listed and revoked elsewhere, and workers asked for`() async throws {
+    let bench = try await APITests.Bench()
+    let client = try await Client(
+      bench, "--scope", "read", "--scope", "data", "--scope", "tokens", "--expires", "90d")
+    let made = try await client.call("token", "new", "ci", "--recipe", "smu")
+    #expect(made.code == 0 && made.out.hasPrefix("errand_"), "\(made)")
+    #expect(made.error.contains("warning: no recipe is called 'smu' (did you mean 'sum'?)"), "\(made.error)")
+    #expect(made.error.contains("the token expires on "), "\(made.error)")
+    #expect(made.error.hasSuffix("Anyone who has it can act as 'ci':\n"), "\(made.error)")
+    let token = made.out.trimmingCharacters(in: .newlines)
+    #expect(try await bench.send("GET", "/api/v1/runs", token).status == 200)
+    let listed = try await client.call("token", "list", "--json")
+    #expect(
+      listed.json.list?.compactMap { $0["name"]?.string } == ["ci", client.folder.lastPathComponent], "\(listed)")
+    let refused = try await client.call("token", "new", "big", "--scope", "steer")
+    #expect(refused.code != 0 && refused.out.isEmpty, "\(refused)")
+    #expect(
+      refused.error.contains("the token can't give more than it has: it lacks the scope 'steer'"), "\(refused.error)")
+    let revoked = try await client.call("token", "revoke", "ci")
+    #expect(revoked.code == 0 && revoked.error == "the token 'ci' is revoked\n", "\(revoked)")
+    #expect(try await bench.send("GET", "/api/v1/runs", token).status == 401)
+    let workers = try await client.call("workers")
+    #expect(workers.code != 0 && workers.error.contains("workers share a state in PostgreSQL"), "\(workers)")
+    // Without the scope 'tokens' there is none of it.
+    let reader = try await Client(bench, "--scope", "read", "--scope", "data")
+    let blind = try await reader.call("token", "list")
+    #expect(blind.code == 78 && blind.error.contains("the token lacks the scope 'tokens'"), "\(blind)")
     await bench.end()
   }
 
@@ -193,9 +223,16 @@ import Testing
       "an assistant reaches an agent elsewhere itself, at http://127.0.0.1:1/mcp with a token; leave out --remote"
     ),
     (["check", "--remote", "http://127.0.0.1:1"], "", 64, "'errand check' works on files here and asks no agent"),
-    (["token", "list", "--remote", "http://127.0.0.1:1"], "", 64, "'errand token' works on the agent's own state"),
+    (["doctor", "--remote", "http://127.0.0.1:1"], "", 64, "'errand doctor' works on the agent's own state"),
+    (["token", "list"], "http://127.0.0.1:1", 69, "the agent can't be reached: "),
     (["open", "--remote", "http://127.0.0.1:1"], "", 64, "open http://127.0.0.1:1 in a browser"),
     (["runs", "--token-file", "token"], "", 64, "--token-file belongs to --remote"),
+    (["runs", "watch"], "http://127.0.0.1:1", 64, "'errand runs watch' can't watch an agent elsewhere yet; run it on"),
+    (["status"], "http://127.0.0.1:1", 69, "the agent can't be reached: "),
+    (
+      ["plan", "recipes/sum.yaml", "--remote", "http://127.0.0.1:1"], "", 64,
+      "'errand plan' works on files here and asks no agent"
+    ),
   ])
   func `an address or a command that doesn't fit is refused`(
     _ words: [String], _ address: String, _ code: Int32, _ message: String

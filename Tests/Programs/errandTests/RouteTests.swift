@@ -33,7 +33,8 @@ import Testing
     }
     for path in [
       "/healthz", "/readyz", "/openapi.json", "/problems/forbidden", "/assets/errand.css", "/metrics", "/login", "/",
-      "/runs", "/approvals", "/recipes", "/schedules", "/connections", "/state", "/help",
+      "/runs", "/approvals", "/recipes", "/check", "/actions", "/actions/shell.run", "/schedules", "/connections",
+      "/workers", "/tokens", "/state", "/help",
       "/recipes/\(values["recipe"] ?? "x")", "/schedules/\(PercentEncoding.encode(values["schedule"] ?? "x"))",
       "/runs/\(values["run"] ?? "x")", "/runs/\(values["run"] ?? "x")/steps/ask", "/runs/\(values["run"] ?? "x")/logs",
       "/approvals/\(values["run"] ?? "x")/ask", "/plans/0",
@@ -44,6 +45,14 @@ import Testing
       Address(method: "POST", path: "\(apiRoot)/requests", body: #"{"ask":"status"}"#),
       Address(method: "POST", path: "/runs/\(values["run"] ?? "x")/cancel", body: ""),
       Address(method: "POST", path: "/schedules/\(PercentEncoding.encode(values["schedule"] ?? "x"))/pause", body: ""),
+      Address(method: "POST", path: "/runs/\(values["run"] ?? "x")/events", body: ""),
+      Address(
+        method: "POST", path: "/schedules/\(PercentEncoding.encode(values["schedule"] ?? "x"))/backfill", body: ""),
+      Address(method: "POST", path: "/schedules/\(PercentEncoding.encode(values["schedule"] ?? "x"))/reset", body: ""),
+      Address(method: "POST", path: "/check", body: ""), Address(method: "POST", path: "/tokens", body: ""),
+      Address(method: "POST", path: "/tokens/x/revoke", body: ""),
+      Address(method: "POST", path: "/workers/x/drain", body: ""),
+      Address(method: "POST", path: "/workers/x/evict", body: ""),
     ]
     return found
   }

@@ -395,7 +395,7 @@ import Testing
     ),
     (
       #"{"ask":"trigger","id":"tick","overlap":"skp"}"#, "request",
-      "the request 'trigger' isn't valid: in 'overlap': there is no overlap policy 'skp'; did you mean 'skip'?"
+      "the request 'trigger' isn't valid: OVERLAP"
     ),
     (
       #"{"ask":"backfill","id":"tick","from":"2026-11-20T10:00:00Z"}"#, "request",

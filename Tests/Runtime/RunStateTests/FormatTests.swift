@@ -15,6 +15,11 @@ import Testing
       try FileManager.default.copyItem(atPath: fixtures.appending(path: name).path, toPath: path)
     }
 
+    init(ofReleased version: String) throws {
+      let state = FormatTests.released.appending(path: "\(version)/state")
+      try FileManager.default.copyItem(atPath: state.path, toPath: path)
+    }
+
     deinit { try? FileManager.default.removeItem(atPath: path) }
   }
 
@@ -60,6 +65,23 @@ import Testing
     #expect(again.notices == [])
     try await expectFormatOne(again)
     #expect(again.state.values["after"] == .inline(.bool(true)))
+    try await again.close()
+  }
+
+  @Test func `a folder of format 4 is read with its token, and takes one with the scope of format 5`() async throws {
+    let copy = try Copy(ofReleased: "0.5.0")
+    #expect(try lines("0.5.0", "journal-3.jsonl").first?.hasPrefix(#"{"journal":4,"#) == true)
+    let store = try await FileStateStore.open(copy.path, program: "errand 0.6")
+    let tokens = await store.tokens()
+    #expect(tokens.map(\.name) == ["reader"] && tokens.first?.scopes == [.read])
+    let token = TokenIssued(at: instant(1), name: "admin", sha256: "00", scopes: [.read, .tokens])
+    try await store.append(.tokenIssued(token))
+    try await store.close()
+    let snapshot = try JSON.parse(Files.read("\(copy.path)/state.json"))
+    #expect(snapshot["format"]?.int == 5)
+    let again = try await FileStateStore.open(copy.path, program: "errand 0.6")
+    #expect(await again.tokens().map(\.name) == ["admin", "reader"])
+    #expect(await again.tokens().first == token)
     try await again.close()
   }
 

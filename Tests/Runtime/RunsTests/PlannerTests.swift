@@ -36,6 +36,10 @@ import Testing
     prepare(bench)
     let plan = try await bench.plan(values)
     #expect(PlannerTests.story(plan) == story, sourceLocation: sourceLocation)
+    // A plan that is read from its document has the same document.
+    let document = try JSON.parse(JSON.write(plan.document(ValueMap())))
+    let read = try JSON.parse(JSON.write(Plan(document: document).document(ValueMap())))
+    #expect(read == document, sourceLocation: sourceLocation)
     // Nothing was written by any recipe.
     let written = bench.service.done.keys.filter { $0.hasPrefix("w") }
     #expect(written.isEmpty, sourceLocation: sourceLocation)

@@ -1,4 +1,5 @@
-// The actions of the pages' forms. Each ends with a redirection, so that loading a page again repeats nothing.
+// The actions of the pages' forms. Each that changes something ends with a redirection, so that loading a page again
+// repeats nothing; a new token is the exception, because its text is shown once.
 import Agent
 import Operations
 import Basics
@@ -10,6 +11,13 @@ extension Pages {
   static func act(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse? {
     if let fault = request.http.formFault { throw Problem(.refusal(.request), fault) }
     let form = request.http.form
+    guard request.parts.count == 3 else {
+      switch request.parts[0] {
+      case "check": return try await check(request, form)
+      case "tokens": return try await issueToken(request, form)
+      default: return nil
+      }
+    }
     let (kind, name, verb) = (request.parts[0], request.parts[1], request.parts[2])
     func text(_ field: String) -> String? { form[field].flatMap { $0.trimmed.isEmpty ? nil : $0.trimmed } }
     switch (kind, verb) {
@@ -59,6 +67,17 @@ extension Pages {
         response.status = error.kind.status
         return response
       }
+    case ("runs", "events"):
+      let data = try json(text("data"), "the data")
+      // The same form sent twice is one event; with other data, for a wait that didn't take the first, it is another.
+      let id = text("key").flatMap { SHA256.digest(of: Array("\($0)\n\(form["data"] ?? "")".utf8)) }
+      _ = try await request.ask(
+        SendEvent.with {
+          $0.name = form["name"] ?? ""
+          $0.run = name
+          $0.id = id.map { "form-\($0)" }
+          $0.data = data
+        })
     case ("runs", "resolve"):
       let (outcome, output) = try resolution(form["as"], text("output"))
       _ = try await request.ask(
@@ -77,6 +96,25 @@ extension Pages {
         })
     case ("schedules", "resume"): _ = try await request.ask(ResumeSchedule.with { $0.id = name })
     case ("schedules", "trigger"): return try await trigger(request, name, key: text("key"))
+    case ("schedules", "backfill"): return try await backfill(request, name, form)
+    case ("schedules", "reset"): _ = try await request.ask(ResetSchedule.with { $0.id = name })
+    case ("workers", "drain"):
+      _ = try await request.ask(
+        DrainWorker.with {
+          $0.name = name
+          $0.undo = form["undo"] == "true"
+        })
+      return redirect("/workers")
+    case ("workers", "evict"):
+      _ = try await request.ask(
+        EvictWorker.with {
+          $0.name = name
+          $0.force = form["force"] == "true"
+        })
+      return redirect("/workers")
+    case ("tokens", "revoke"):
+      _ = try await request.ask(RevokeToken.with { $0.name = name })
+      return redirect("/tokens")
     default: return nil
     }
     return redirect(pagePath(kind, name))
@@ -109,9 +147,15 @@ extension Pages {
     guard let outcome = choice.flatMap({ ResolveStep.Outcome(rawValue: $0) }) else {
       throw Problem(.refusal(.request), "choose what happened: done, retry or fail")
     }
-    guard outcome == .done, let output else { return (outcome, nil) }
-    do throws(JSONError) { return (outcome, try JSON.parse(output)) } catch {
-      throw Problem(.refusal(.request), "the output isn't valid JSON: \(error.message)")
+    guard outcome == .done else { return (outcome, nil) }
+    return (outcome, try json(output, "the output"))
+  }
+
+  /// The value of a field that is JSON; nil if it is empty.
+  private static func json(_ text: String?, _ what: String) throws(Problem) -> Value? {
+    guard let text else { return nil }
+    do throws(JSONError) { return try JSON.parse(text) } catch {
+      throw Problem(.refusal(.request), "\(what) isn't valid JSON: \(error.message)")
     }
   }
 }

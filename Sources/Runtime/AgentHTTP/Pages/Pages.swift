@@ -30,6 +30,11 @@ struct PageRequest: Sendable {
     }
   }
 
+  /// Refuses a visitor who may not ask an operation, before its form is shown.
+  func admit<Asked: Operation>(to operation: Asked.Type) throws(Problem) {
+    do throws(RequestRefusedError) { try Asked.admit(caller) } catch { throw Problem(error, withData: seesData) }
+  }
+
   /// Lists runs by what `ListRuns` has no inputs for.
   func runs(_ query: RunListQuery) async throws(Problem) -> RunList {
     do throws(RequestRefusedError) { return try await agent.runs(query, for: caller) } catch {
@@ -63,7 +68,7 @@ enum Pages {
   static func answer(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse? {
     let parts = request.parts
     guard request.http.method == "GET" || request.http.method == "HEAD" else {
-      return request.http.method == "POST" && parts.count == 3 ? try await act(request) : nil
+      return request.http.method == "POST" && [1, 3].contains(parts.count) ? try await act(request) : nil
     }
     switch (parts[0], parts.count) {
     case ("", 1): return try await now(request)
@@ -75,10 +80,15 @@ enum Pages {
     case ("approvals", 3): return try await approval(request, parts[1], parts[2])
     case ("recipes", 1): return try await recipes(request)
     case ("recipes", 2): return try await recipe(request, parts[1])
+    case ("check", 1): return try check(request)
+    case ("actions", 1): return try await actions(request)
+    case ("actions", 2): return try await action(request, parts[1])
     case ("plans", 2): return try await plan(request, parts[1])
     case ("schedules", 1): return try await schedules(request)
     case ("schedules", 2): return try await schedule(request, parts[1])
     case ("connections", 1): return try await connections(request)
+    case ("workers", 1): return try await workers(request)
+    case ("tokens", 1): return try await tokens(request)
     case ("state", 1): return try await state(request)
     case ("help", 1): return help(request)
     default: return nil

@@ -121,6 +121,8 @@ enum Part {
     var warning: String?
     /// The label of a text that may be given, and the name of its field.
     var text: (label: String, name: String)?
+    /// What the form sends besides.
+    var fields: [(name: String, value: String)] = []
   }
 
   /// A hidden field that identifies a form, even when it is sent twice.
@@ -131,26 +133,7 @@ enum Part {
   /// Buttons with a link before or after them, and the commands that do the same.
   static func actions(_ actions: [Action], _ link: Markup = .nothing, isFirst: Bool = false) -> Markup {
     if actions.isEmpty { return .nothing }
-    let buttons = actions.map { action -> Markup in
-      let button = Markup.element("button", ["class": action.kind, "title": action.command], Markup(action.label))
-      let fields = action.isOnce ? key : .nothing
-      guard action.warning != nil || action.text != nil else {
-        return .element("form", ["method": "post", "action": action.path], fields, button)
-      }
-      var parts: [Markup] = [fields]
-      if let warning = action.warning { parts.append(.element("p", [:], Markup(warning))) }
-      if let text = action.text {
-        let id = "\(text.name)-\(action.label.lowercasedASCII)"
-        parts.append(
-          .element(
-            "label", ["for": id], Markup(text.label), .element("span", ["class": "quiet"], " (optional)")))
-        parts.append(.element("input", ["id": id, "name": text.name, "autocomplete": "off"]))
-      }
-      parts.append(.element("div", ["class": "actions"], button))
-      return .element(
-        "details", ["class": "action"], .element("summary", [:], Markup(action.label)),
-        .element("form", ["class": "card", "method": "post", "action": action.path], Markup(parts)))
-    }
+    let buttons = actions.map(button)
     let commands = actions.map { action in
       Markup([.element("dt", [:], Markup(action.label)), .element("dd", [:], code(action.command))])
     }
@@ -158,6 +141,72 @@ enum Part {
       + .element(
         "details", ["class": "small"], .element("summary", [:], "The same on the command line"),
         .element("dl", [:], Markup(commands)))
+  }
+
+  /// The form of an action: a button, or a button that shows another one with a warning or a field.
+  static func button(_ action: Action) -> Markup {
+    let button = Markup.element("button", ["class": action.kind, "title": action.command], Markup(action.label))
+    let fields = (action.isOnce ? key : .nothing) + Markup(action.fields.map { hidden($0.name, $0.value) })
+    guard action.warning != nil || action.text != nil else {
+      return .element("form", ["method": "post", "action": action.path], fields, button)
+    }
+    var parts: [Markup] = [fields]
+    if let warning = action.warning { parts.append(.element("p", [:], Markup(warning))) }
+    if let text = action.text {
+      let id = "\(text.name)-\(action.label.lowercasedASCII)"
+      parts.append(
+        .element(
+          "label", ["for": id], Markup(text.label), .element("span", ["class": "quiet"], " (optional)")))
+      parts.append(.element("input", ["id": id, "name": text.name, "autocomplete": "off"]))
+    }
+    parts.append(.element("div", ["class": "actions"], button))
+    return .element(
+      "details", ["class": "action"], .element("summary", [:], Markup(action.label)),
+      .element("form", ["class": "card", "method": "post", "action": action.path], Markup(parts)))
+  }
+
+  /// A field that a form sends and nobody sees.
+  static func hidden(_ name: String, _ value: String) -> Markup {
+    .element("input", ["type": "hidden", "name": name, "value": value])
+  }
+
+  /// One command that does the same as a form.
+  static func command(_ text: String) -> Markup {
+    .element(
+      "details", ["class": "small"], .element("summary", [:], "The same on the command line"),
+      .element("p", [:], code(text)))
+  }
+
+  /// A field of one line with its label, what to write, and what is wrong with what was written.
+  static func field(
+    _ name: String, _ label: String, _ value: String, hint: String? = nil, fault: String? = nil, isRequired: Bool = true
+  ) -> Markup {
+    let described = [hint.map { _ in "\(name)-hint" }, fault.map { _ in "\(name)-wrong" }].compactMap { $0 }
+    var parts: [Markup] = [
+      .element(
+        "label", ["for": name], Markup(label),
+        isRequired ? .nothing : .element("span", ["class": "quiet"], " (optional)"))
+    ]
+    if let hint { parts.append(.element("p", ["class": "hint", "id": "\(name)-hint"], Markup(hint))) }
+    parts.append(
+      .element(
+        "input",
+        [
+          "id": name, "name": name, "value": value.isEmpty ? nil : value, "required": isRequired ? "" : nil,
+          "autocomplete": "off", "aria-invalid": fault.map { _ in "true" },
+          "aria-describedby": described.isEmpty ? nil : described.joined(separator: " "),
+        ]))
+    if let fault { parts.append(.element("p", ["class": "wrong", "id": "\(name)-wrong"], Markup(fault))) }
+    return Markup(parts)
+  }
+
+  /// A sentence of a declaration, in which names are between backticks.
+  static func prose(_ text: String) -> Markup {
+    let pieces = text.split(separator: "`", omittingEmptySubsequences: false).map { String($0) }
+    // A backtick without another one is only a character.
+    guard pieces.count % 2 == 1 else { return Markup(text) }
+    let parts = pieces.enumerated().map { index, piece -> Markup in index % 2 == 0 ? Markup(piece) : code(piece) }
+    return Markup(parts)
   }
 }
 

@@ -15,9 +15,17 @@ extension Pages {
         + Markup(recipe.missing.map { Part.status("uncertain", "needs connection \($0)") })
         + (recipe.otherName.map { .element("span", ["class": "end"], Part.code($0)) } ?? .nothing)
     }
+    var tools: Markup = .element(
+      "p", [:], Part.link("Actions", to: "/actions"), ": the actions that steps can call, with their fields.")
+    // A check is about all recipes.
+    if request.caller.recipes.isEmpty {
+      tools =
+        tools + .element("p", [:], Part.link("Check", to: "/check"), ": finds the errors in the text of a recipe.")
+    }
     return request.frame(
       "Recipes", "/recipes", .element("h1", [:], "Recipes"),
-      Part.rows(rows, orElse: "No recipe is served. Errand serves the recipes in the folder 'recipes'."))
+      Part.rows(rows, orElse: "No recipe is served. Errand serves the recipes in the folder 'recipes'."),
+      Part.heading("For writing recipes"), tools)
   }
 
   static func recipe(_ request: PageRequest, _ name: String) async throws(Problem) -> HTTPServerResponse {
@@ -67,7 +75,9 @@ extension Pages {
     }
     if !recipe.actions.isEmpty {
       let rows = recipe.actions.sorted { $0.key.precedesByScalars($1.key) }.map { action, effect in
-        [Part.code(action), Markup(Part.words(effect))]
+        [
+          .element("a", ["href": pagePath("actions", action)], Part.code(action)), Markup(Part.words(effect)),
+        ]
       }
       content.append(Part.heading("What it may do") + Part.table("Actions", ["Action", "Effect"], rows))
     }
@@ -94,7 +104,7 @@ extension RecipeRecord {
 
 extension Part {
   /// The text of a recipe with its lines numbered, and the findings below their lines.
-  fileprivate static func recipe(_ text: String, _ findings: [FindingRecord]) -> Markup {
+  static func recipe(_ text: String, _ findings: [FindingRecord]) -> Markup {
     var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     if lines.last == "" { lines.removeLast() }
     let byLine = Dictionary(grouping: findings) { $0.line ?? 0 }
@@ -104,7 +114,7 @@ extension Part {
     return .element("ol", ["class": "text", "tabindex": "0"], Markup(rows))
   }
 
-  fileprivate static func finding(_ finding: FindingRecord) -> Markup {
+  static func finding(_ finding: FindingRecord) -> Markup {
     let kind = finding.severity == "error" ? "finding" : "finding mild"
     return .element("div", ["class": kind], Markup("\(finding.severity): \(finding.message)"))
   }

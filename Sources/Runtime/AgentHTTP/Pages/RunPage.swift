@@ -26,6 +26,7 @@ extension Pages {
         resolution(of: $0, run, output: outputs[$0.path], request)
       }
     }
+    if request.may(.start) { content += eventForms(run) }
     content.append(Part.actions(actions(run, request)))
     content.append(.element("h2", ["id": "steps"], "Steps"))
     content.append(StepTable(run, request).markup)
@@ -122,6 +123,37 @@ extension Pages {
           warning: "Removes the run with its values and what it printed. This can't be undone."))
     }
     return actions
+  }
+
+  /// The forms that send a run the events that it waits for.
+  private static func eventForms(_ run: RunRecord) -> [Markup] {
+    if run.status.isEnded { return [] }
+    var forms: [(name: String, markup: Markup)] = []
+    for step in run.stepsInOrder where step.status == .waiting && forms.count < 20 {
+      // One form is enough for all steps that wait for the name.
+      guard let wait = step.wait, wait.kind == .event, let name = wait.event,
+        !forms.contains(where: { $0.name.hasSameScalars(as: name) })
+      else { continue }
+      forms.append((name, eventForm(name, step, run, number: forms.count + 1)))
+    }
+    return forms.map { $0.markup }
+  }
+
+  /// The form that sends an event for a step.
+  ///
+  /// Its key is the same for as long as the step waits. It isn't random, because the page would differ each time that it
+  /// is renewed.
+  private static func eventForm(_ name: String, _ step: StepRecord, _ run: RunRecord, number: Int) -> Markup {
+    let command = "errand runs signal \(run.id) \(name.shellQuoted)"
+    let id = "data-\(number)"
+    let key = "\(run.id) \(step.path) \(step.startedAt)"
+    return .element(
+      "form", ["class": "card", "method": "post", "action": pagePath("runs", run.id, "events")],
+      .element("h2", [:], "It waits for the event '\(name)'"), Part.hidden("key", key), Part.hidden("name", name),
+      .element("label", ["for": id], "Data, as JSON", .element("span", ["class": "quiet"], " (optional)")),
+      .element("textarea", ["id": id, "name": "data", "spellcheck": "false"]),
+      .element("div", ["class": "actions"], .element("button", ["title": command], "Send the event")),
+      Part.command("\(command) --data JSON"))
   }
 
   private static func question(_ step: StepRecord, _ run: RunRecord, _ request: PageRequest) -> Markup {

@@ -40,11 +40,15 @@ extension Pages {
     return (known.schedules, known.words)
   }
 
-  static func schedule(_ request: PageRequest, _ id: String) async throws(Problem) -> HTTPServerResponse {
+  /// - Parameter form: A form for a backfill that was refused, with its faults.
+  static func schedule(
+    _ request: PageRequest, _ id: String, _ form: BackfillForm? = nil
+  ) async throws(Problem) -> HTTPServerResponse {
     let (schedules, words) = try await known(request)
     guard let schedule = schedules.first(where: { $0.id.hasSameScalars(as: id) }) else {
       throw Problem(.refusal(.notFound), "there is no schedule '\(id.brief)'")
     }
+    let why = try await request.ask(ExplainSchedule.with { $0.id = schedule.id }).explanation
     let listed = try await request.ask(ListSlots(SlotQuery(limit: 50, schedule: schedule.id)))
     let rows = listed.slots.map { slot in
       [
@@ -53,6 +57,12 @@ extension Pages {
         Markup(request.seesData ? slot.reason ?? "" : ""),
       ]
     }
+    let backfill: Markup =
+      request.may(.steer) ? (form ?? BackfillForm()).markup(schedule, request.clock) : .nothing
+    let ledger: Markup =
+      rows.isEmpty
+      ? .element("p", ["class": "none"], "No slots yet.")
+      : Part.table("Slots", ["Slot", "Outcome", "Run", "Why"], rows, kind: "list")
     return request.frame(
       schedule.id, "/schedules", Part.crumbs(("Schedules", "/schedules")),
       .element("h1", [:], "\(schedule.id) ", schedule.pause == nil ? .nothing : Part.status("paused")),
@@ -74,10 +84,8 @@ extension Pages {
           schedule.lastRun.map { Part.link(schedule.lastStatus?.rawValue ?? "open", to: pagePath("runs", $0)) }
         ),
       ]),
-      Part.actions(actions(schedule, request)), Part.heading("Slots"),
-      rows.isEmpty
-        ? .element("p", ["class": "none"], "No slots yet.")
-        : Part.table("Slots", ["Slot", "Outcome", "Run", "Why"], rows, kind: "list"))
+      Part.actions(actions(schedule, request)),
+      Part.heading("Why"), Part.explanation(why, kind: nil), Part.heading("Slots"), ledger, backfill)
   }
 
   private static func actions(_ schedule: ScheduleRecord, _ request: PageRequest) -> [Part.Action] {
@@ -96,6 +104,12 @@ extension Pages {
       var trigger = action("Start a run now", "trigger")
       trigger.isOnce = true
       actions.append(trigger)
+      if let until = schedule.decidedAhead(of: request.clock.now) {
+        var reset = action("Reset", "reset", kind: "risky")
+        reset.warning =
+          "The clock was ahead, and the slots until \(request.clock.date(until)) were decided then. They are decided again; a slot that has a run starts no second one."
+        actions.append(reset)
+      }
     }
     return actions
   }

@@ -24,13 +24,23 @@ extension Pages {
         ("Next slot", report.served?.nextSlot.map { Part.timeAndAgo($0, request.clock) }),
       ]), .element("h2", ["id": "faults"], "Errors in recipes"),
       faults.isEmpty ? .element("p", ["class": "none"], "None.") : Markup(faults),
-      Part.heading("Elsewhere"),
-      request.may(.steer) && request.caller.recipes.isEmpty
-        ? .element(
-          "p", [:], Part.link("Connections and secrets", to: "/connections"), ": what is there and what is missing.")
-        : .nothing,
+      Part.heading("Elsewhere"), elsewhere(request),
       .element(
         "p", [:], "What programs can ask is described in ", Part.link("the document of the API", to: "/openapi.json"),
         "; ", Part.link("what the words and keys mean", to: "/help"), "."))
+  }
+
+  /// The pages about the whole agent, which a visitor who is limited to recipes doesn't see.
+  private static func elsewhere(_ request: PageRequest) -> Markup {
+    guard request.caller.recipes.isEmpty else { return .nothing }
+    var pages = [("Workers", "/workers", ": the programs that share the state.")]
+    if request.may(.steer) {
+      pages.insert(("Connections and secrets", "/connections", ": what is there and what is missing."), at: 0)
+    }
+    if request.may(.tokens) { pages.append(("Tokens", "/tokens", ": who may use this agent, and for what.")) }
+    let links = pages.map { name, path, purpose -> Markup in
+      .element("p", [:], Part.link(name, to: path), Markup(purpose))
+    }
+    return Markup(links)
   }
 }
