@@ -103,9 +103,11 @@ extension RunCommand {
   }
 
   private func refuseMoves(from agreed: Value, to made: MadePlan) throws(RuntimeError) {
-    let moves = Plan.moves(from: agreed, to: made.document)
-    for move in moves { console.error("\(Style.yellow.applied(to: "moved", console.colourError)): \(move.safe)") }
-    guard moves.isEmpty else {
+    let changes = Plan.changes(from: agreed, to: made.document)
+    for change in changes {
+      console.error("\(Style.yellow.applied(to: "changed", console.colourError)): \(change.safe)")
+    }
+    guard changes.isEmpty else {
       throw RuntimeError(.failed, "the plan no longer holds; nothing was started. Plan again and review the changes")
     }
   }

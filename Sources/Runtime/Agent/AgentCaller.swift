@@ -14,7 +14,7 @@ package struct AgentCaller: Sendable, Equatable {
   package var account: String
   /// The recipes that it sees; all if empty.
   package var recipes: [String] = []
-  /// What it may do; an account of the machine may do everything.
+  /// The scopes of its token; an account of the machine has all.
   package var scopes = Set(TokenScope.allCases)
   /// The hash of its token, if it has one.
   package var token: String?

@@ -1,4 +1,4 @@
-// The environment in which texts of recipes from elsewhere are checked, and findings as other programs read them.
+// The environment for checks of texts from elsewhere, and findings as other programs read them.
 package import ActionKit
 package import Basics
 package import Recipes

@@ -27,7 +27,7 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     /// The recipe, its connections or its secrets can't be used here.
     case configuration
     /// The run would differ from its plan, or it would fail.
-    case moved
+    case planChanged
     /// Another request changed the same thing at the same moment.
     case conflict
     /// Only an agent that serves can do this.
@@ -51,6 +51,8 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
   package var overHTTP: String?
   /// The faults of the inputs.
   package var faults: [Fault] = []
+  /// The differences from the plan that the request names; the message has them, too, each on a line.
+  package var changes: [String] = []
   /// The existing names to offer in place of an unknown one, at the end of the message.
   private var choice: Choice?
 
@@ -66,13 +68,14 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     }
   }
 
-  /// Reads a refusal from another program. Its texts are safe for terminals from here on.
+  /// Reads a refusal from another program, whose texts are safe for terminals from here on.
   package init(reading value: Value) throws(RecordError) {
-    guard let kind = value["kind"]?.string.flatMap(Kind.init(rawValue:)), let message = value["message"]?.string else {
+    guard let kind = value["kind"]?.string.flatMap(Kind.init(word:)), let message = value["message"]?.string else {
       throw RecordError("a refusal of an unknown kind: \(value["message"]?.string?.safe ?? "")")
     }
     self.init(kind, message.safeText())
     overHTTP = value["overHTTP"]?.string?.safeText()
+    changes = (value["changes"]?.list ?? []).compactMap { $0.string?.safeText() }
     faults = (value["faults"]?.list ?? []).map { fault in
       Fault(message: (fault["message"]?.string ?? "").safeText(), pointer: (fault["pointer"]?.string ?? "").safeText())
     }
@@ -82,6 +85,7 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
   package func encoded() -> Value {
     var map = ValueMap([("kind", .string(kind.rawValue)), ("message", .string(message))])
     map["overHTTP"] = overHTTP.map { .string($0) }
+    if !changes.isEmpty { map["changes"] = .list(changes.map { .string($0) }) }
     if !faults.isEmpty {
       map["faults"] = .list(
         faults.map { .object(["message": .string($0.message), "pointer": .string($0.pointer)]) })
@@ -128,6 +132,13 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     return shown
   }
 
+  /// A plan that no longer holds.
+  package init(planChanged message: String, _ changes: [String]) {
+    self.init(.planChanged, ([message] + changes).joined(separator: "\n"))
+    overHTTP = message
+    self.changes = changes
+  }
+
   private struct Choice: Sendable, Equatable {
     var what: String
     var name: String
@@ -167,5 +178,12 @@ extension RequestRefusedError {
       for item in given where item.name.hasSameScalars(as: name) { if case .text = item.input { member = "texts" } }
       return Fault(message: fault.message, pointer: "/\(member)/\(name.asPointerPart)")
     }
+  }
+}
+
+extension RequestRefusedError.Kind {
+  /// The kind of a word on the wire; `moved` is the name of `planChanged` in 0.5.0, read for one release.
+  package init?(word: String) {
+    self.init(rawValue: word == "moved" ? "planChanged" : word)
   }
 }

@@ -72,10 +72,10 @@ package actor RunHost {
       keeper: keeper)
   }
 
-  /// Reports to an observer what becomes of all runs from now on; `observer` must not wait.
   /// Notices about all runs from now on; ends when no more come.
   package nonisolated func watch() -> AsyncStream<RunNotice> { keeper.watchers.watch() }
 
+  /// Reports to an observer what becomes of all runs from now on; `observer` must not wait.
   package func observe(_ observer: @escaping @Sendable (RunNews) -> Void) { keeper.observe(observer) }
   /// The first failure of the state; after it nothing more is begun.
   package var failure: StateError? { keeper.failure }

@@ -225,6 +225,8 @@ package final class APIServer: Sendable {
       guard let kind = ProblemPage.kind(at: request.rawPath) else {
         throw Problem(.noSuchPath, "there is nothing at \(request.rawPath.brief)")
       }
+      // A kind under the name that it had before.
+      if !request.rawPath.hasSuffix(kind.name) { return Pages.redirect(ProblemPage.root + kind.name) }
       return ProblemPage.response(of: kind)
     }
   }

@@ -207,9 +207,9 @@ package enum OpenAPIDocument {
       "kind": .object([
         "enum": .list(Problem.Kind.all.map { .string($0.name) }), "description": .string("The kind, for programs."),
       ]),
-      "moves": .object([
+      "changes": .object([
         "type": .string("array"), "items": .object(["type": .string("string")]),
-        "description": .string("The differences from the plan; with the kind moved."),
+        "description": .string("The differences from the plan; with the kind planChanged."),
       ]),
       "faults": .object([
         "type": .string("array"),

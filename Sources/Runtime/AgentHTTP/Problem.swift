@@ -33,7 +33,7 @@ package struct Problem: Error, Sendable {
       case .refusal(.request): 400
       case .refusal(.notFound), .noSuchPath: 404
       case .refusal(.ambiguous), .refusal(.ended), .refusal(.notAsked), .refusal(.conflict), .refusal(.serving),
-        .refusal(.moved):
+        .refusal(.planChanged):
         409
       case .refusal(.notAllowed), .refusal(.forbidden), .foreignOrigin: 403
       case .refusal(.inputs), .refusal(.usedKey), .refusal(.configuration): 422
@@ -62,7 +62,7 @@ package struct Problem: Error, Sendable {
       case .refusal(.usedKey): "The key was used for another request."
       case .refusal(.configuration):
         "The recipe, its connections, its secrets or the state can't be used so."
-      case .refusal(.moved): "The run would no longer do what its plan says, or would fail."
+      case .refusal(.planChanged): "The run would no longer do what its plan says, or would fail."
       case .refusal(.busy): "The agent is busy."
       case .refusal(.full): "Too much is waiting."
       case .refusal(.timeout): "The request timed out."
@@ -104,8 +104,8 @@ package struct Problem: Error, Sendable {
         "Use a new Idempotency-Key for each request. Use one again only to repeat the same request with the same body."
       case .refusal(.configuration):
         "Run 'errand check' and 'errand doctor' on the agent's machine. The detail names the connection or the secret."
-      case .refusal(.moved):
-        "Make a new plan, check it, and start the run with its digest. 'moves' lists the differences."
+      case .refusal(.planChanged):
+        "Make a new plan, check it, and start the run with its digest. 'changes' lists the differences."
       case .refusal(.busy): "Repeat the request after the seconds in Retry-After."
       case .refusal(.full):
         "Repeat the request after the seconds in Retry-After. 'errand schedule' shows what waits; runs of an entry start one after another unless its 'overlap' says otherwise."
@@ -143,7 +143,7 @@ package struct Problem: Error, Sendable {
   package var detail: String
   package var faults: [Fault] = []
   /// The differences from the plan that the request names.
-  package var moves: [String] = []
+  package var changes: [String] = []
   /// More fields of the head, such as `Allow`.
   package var headers: HTTPHeaders = [:]
 
@@ -158,21 +158,11 @@ package struct Problem: Error, Sendable {
   package init(_ refusal: RequestRefusedError, withData: Bool = true) {
     self.init(.refusal(refusal.kind), refusal.overHTTP ?? refusal.message, faults: refusal.faults)
     if [.state, .notServing, .busy, .full].contains(refusal.kind) { headers["Retry-After"] = "5" }
-    if refusal.kind == .moved {
-      var lines = refusal.message.split(separator: "\n").map { String($0) }
-      detail = lines.removeFirst()
-      if withData {
-        moves = lines
-      } else if !lines.isEmpty {
-        detail += ". \(counted(lines.count, "difference")) can be seen with the scope 'data'"
-      }
+    if withData {
+      changes = refusal.changes
+    } else if !refusal.changes.isEmpty {
+      detail += ". \(counted(refusal.changes.count, "difference")) can be seen with the scope 'data'"
     }
-  }
-
-  /// The problem as the agent refuses requests.
-  var refusal: RequestRefusedError {
-    let kind = if case .refusal(let kind) = kind { kind } else { RequestRefusedError.Kind.request }
-    return RequestRefusedError(kind, ([detail] + moves).joined(separator: "\n"))
   }
 
   /// The answer to the request.
@@ -185,7 +175,7 @@ package struct Problem: Error, Sendable {
       body["faults"] = .list(
         faults.map { .object(["message": .string($0.message), "pointer": .string($0.pointer)]) })
     }
-    if !moves.isEmpty { body["moves"] = .list(moves.map { .string($0) }) }
+    if !changes.isEmpty { body["changes"] = .list(changes.map { .string($0) }) }
     var response = HTTPServerResponse.json(
       JSON.shown(.map(body)), status: kind.status, type: "application/problem+json")
     response.headers.fields += headers.fields

@@ -1,4 +1,4 @@
-// What happens to runs, as server-sent events.
+// The events of runs, as server-sent events.
 import ActionKit
 import Agent
 import Operations

@@ -24,7 +24,7 @@ package enum AgentConnection: Sendable {
     }
   }
 
-  /// What an operation tells of runs; the stream ends after the last of it, and throws where the agent refuses.
+  /// The events of an operation that follows runs; the stream ends after the last, and throws where the agent refuses.
   ///
   /// - Parameter ignored: Progress that the agent of this process need not tell.
   package func events(

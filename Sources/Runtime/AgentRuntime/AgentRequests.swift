@@ -30,7 +30,7 @@ package struct AgentRequests: Sendable {
     }
   }
 
-  /// What an answer reads when it is needed.
+  /// Reads the content of an answer that is read when it is needed.
   private func read<Content>(
     _ content: () async throws(RequestRefusedError) -> Content
   ) async throws(RuntimeError) -> Content {
@@ -134,7 +134,7 @@ extension RuntimeError {
     let kind: Kind =
       switch refusal.kind {
       case .notFound, .ambiguous, .notAsked: .noInput
-      case .notAllowed, .ended, .moved: .failed
+      case .notAllowed, .ended, .planChanged: .failed
       case .request: .usage
       case .inputs, .usedKey: .invalid
       case .state: isStateElsewhere ? .unavailable : .cannotCreate

@@ -111,8 +111,10 @@ package final class RemoteAgent: AgentWire {
         "what answers at \(url) isn't an agent: it answered with HTTP status \(response.status)\(leads); check the address"
       )
     }
-    if let kind = RequestRefusedError.Kind(rawValue: kind), kind != .forbidden {
-      return RequestRefusedError(kind, detail)
+    if let kind = RequestRefusedError.Kind(word: kind), kind != .forbidden {
+      let changes = (problem["changes"] ?? problem["moves"])?.list ?? []
+      if changes.isEmpty { return RequestRefusedError(kind, detail) }
+      return RequestRefusedError(planChanged: detail, changes.compactMap { $0.string?.safeText() })
     }
     switch kind {
     case "unauthorized": return RuntimeError(.configuration, "the agent at \(url) refuses the token: \(detail)")

@@ -215,7 +215,7 @@ struct RecipeCall: Sendable {
         }
         guard isPlanned, error.kind == .notFound else { throw error }
         throw RequestRefusedError(
-          .moved, "the plan isn't kept any more; call the tool again to see a new one. Nothing was started")
+          .planChanged, "the plan isn't kept any more; call the tool again to see a new one. Nothing was started")
       }
     }
   }

@@ -47,7 +47,7 @@ extension AgentParts {
       unclaimable: try await unclaimable(open))
   }
 
-  /// Lists runs for a page, which also asks for what `ListRuns` has no inputs for: when runs ended, and retries.
+  /// Lists runs for a page, which also asks when runs ended, and for retries; `ListRuns` has no inputs for these.
   package func runs(
     _ query: RunListQuery, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> RunList {

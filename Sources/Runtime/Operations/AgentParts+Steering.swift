@@ -2,7 +2,7 @@ import Agent
 import Basics
 import RunState
 
-// What several operations that change a run need.
+// Helpers of the operations that change a run.
 extension AgentParts {
   /// Calls the host, and turns its errors into refusals.
   func allowed<Output>(

@@ -1,4 +1,4 @@
-// What people ask of the programs that share a state.
+// The workers of a shared state.
 import Agent
 import Basics
 import RunState

@@ -24,7 +24,7 @@ extension AgentWire {
     do throws(RecordError) { return try Asked.Answer(reading: answer) } catch { throw unreadable(error) }
   }
 
-  /// What an operation tells of runs; refusals and faults of reading as with an answer.
+  /// The events of an operation that follows runs; refusals and faults of reading as with an answer.
   package func events(
     of operation: some StreamingOperation
   ) throws(AgentError) -> AsyncThrowingStream<RunEvent, any Error> {

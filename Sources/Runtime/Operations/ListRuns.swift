@@ -25,7 +25,7 @@ package struct ListRuns: Operation {
 
   package init() {}
 
-  /// The request for the runs of a query, except for what only pages ask.
+  /// The request for the runs of a query, without the members that only pages use.
   package init(_ query: RunListQuery) {
     self.init()
     limit = query.limit

@@ -8,7 +8,7 @@ package import Basics
 package import RunState
 
 package protocol Operation: FieldSet {
-  /// What it is about. The frame finds it, and finds only what the caller sees.
+  /// The thing it is about, which the frame finds only if the caller sees it.
   associatedtype Target: OperationTarget
   /// The answer, as errand itself reads it.
   associatedtype Answer: OperationAnswer
@@ -19,9 +19,9 @@ package protocol Operation: FieldSet {
   static var name: String { get }
   /// One sentence.
   static var summary: String { get }
-  /// What every caller needs.
+  /// The scopes that every caller needs.
   static var scopes: Scopes { get }
-  /// What a caller needs besides, by the inputs.
+  /// More scopes that the inputs need.
   var moreScopes: Set<TokenScope> { get }
   /// Where it is found over HTTP; nil for errand's own.
   static var route: Route? { get }
@@ -35,16 +35,16 @@ package protocol Operation: FieldSet {
   static var refusals: Set<RequestRefusedError.Kind> { get }
   /// Where it is done, if several programs share the state.
   static var place: Place { get }
-  /// What the field Idempotency-Key means.
+  /// The meaning of the field Idempotency-Key.
   static var repeats: Repeats { get }
-  /// What the body of the API's answer is.
+  /// The form of the body of the API's answer.
   static var media: Media { get }
   /// Inputs that are refused without another one, by name.
   static var companions: [String: String] { get }
   /// How long texts may be whose length `run` checks, by name; for the document of the API.
   static var lengths: [String: ClosedRange<Int>] { get }
 
-  /// The name of what it is about.
+  /// The name of its target.
   var target: Target.Name { get }
 
   /// Does it.
@@ -66,7 +66,7 @@ package protocol StreamingOperation: Operation {
   ) async throws(RequestRefusedError)
 }
 
-/// What an operation answers with: it is written and read exactly, and can leave out what a caller doesn't see.
+/// An answer: it is written and read exactly, and can leave out the things that a caller doesn't see.
 ///
 /// `limited(to:)` has no default for answers in general, so that a new one can't forget it.
 package protocol OperationAnswer: Sendable {
@@ -82,7 +82,7 @@ extension OperationAnswer where Self: Recordable {
   package func exact() -> Value { recorded(self) }
 }
 
-/// An answer without runs, slots, schedules and causes, of which nothing has to be left out.
+/// An answer without runs, slots, schedules and causes, so that nothing has to be left out.
 package protocol UnlimitedAnswer: OperationAnswer {}
 
 extension UnlimitedAnswer {
@@ -115,9 +115,9 @@ extension Operation {
 }
 
 extension Set where Element == RequestRefusedError.Kind {
-  /// What a request about one schedule may be refused for.
+  /// The refusals of a request about one schedule.
   static let ofSchedules: Self = [.notFound, .conflict, .timeout]
-  /// What a request about one run may be refused for.
+  /// The refusals of a request about one run.
   static let ofRuns: Self = [.notFound, .ambiguous]
 }
 
@@ -176,7 +176,7 @@ package enum Place: Sendable {
   case leader
 }
 
-/// What the field Idempotency-Key of a repeated request means.
+/// The meaning of the field Idempotency-Key of a repeated request.
 package enum Repeats: Sendable, Equatable {
   /// It is the input `key`.
   case key
@@ -191,14 +191,14 @@ package enum Repeats: Sendable, Equatable {
   case refused
 }
 
-/// What the body of the API's answer is.
+/// The form of the body of the API's answer.
 package enum Media: Sendable { case json, text, csv, bytes }
 
 /// The parts of the API's answer besides its body.
 package struct ViewHead: Sendable {
   /// The status, if it isn't the route's.
   package var status: Int?
-  /// The path of what was made, below `/api/v1`.
+  /// The path of the new thing, below `/api/v1`.
   package var location: String?
   /// The cursor of the next page.
   package var next: String?

@@ -4,7 +4,7 @@ package import Agent
 package import Basics
 package import RunState
 
-/// What a record writes; a value's type conforms to two protocols that call this by the same name.
+/// The value that a record writes; a value's type conforms to two protocols that call this by the same name.
 func recorded(_ record: some Recordable) -> Value { record.encoded() }
 
 /// Reads what `recorded` wrote.

@@ -4,7 +4,7 @@ import Basics
 
 package struct OperationInput: Sendable {
   package var name: String
-  /// What it is for, in a sentence or two.
+  /// Its purpose, in a sentence or two.
   package var summary: String
   package var isRequired: Bool
   package var type: FieldType

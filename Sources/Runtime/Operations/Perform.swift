@@ -1,4 +1,4 @@
-// The frame around operations: scope, target, place, the operation itself, and what its caller sees of the answer.
+// The frame around operations: scope, target, place, the operation itself, and the part of the answer that its caller sees.
 package import Agent
 import Basics
 package import RunState
@@ -86,7 +86,7 @@ extension AgentParts {
     }
   }
 
-  /// What an operation is about, after its caller was admitted.
+  /// The target of an operation, after its caller was admitted.
   private func admitted<Asked: Operation>(
     _ operation: Asked, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> Asked.Target {

@@ -14,7 +14,7 @@ package struct ResolveStep: Operation {
   package static let refusals: Set<RequestRefusedError.Kind> = .ofRuns.union([.ended, .usedKey])
   package static let repeats = Repeats.key
 
-  /// The words for what happened.
+  /// The words for the outcomes.
   package enum Outcome: String, CaseIterable, Sendable { case done, retry, fail }
 
   @Field(RunName.summary) package var run: String

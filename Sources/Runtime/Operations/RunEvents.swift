@@ -1,4 +1,4 @@
-/// What happens to runs, as an operation that follows them tells it.
+/// The events of runs, as operations that follow them tell them.
 package import Agent
 package import Basics
 package import RunState
@@ -54,7 +54,7 @@ extension RunEvent: Recordable {
     }
   }
 
-  /// The event without what belongs to other recipes; nil if nothing is left of it.
+  /// The event without the things of other recipes; nil if nothing is left of it.
   package func limited(to recipes: VisibleRecipes) -> RunEvent? {
     switch self {
     case .accepted, .progress, .waits: return self

@@ -3,7 +3,7 @@ package import Agent
 import Basics
 package import RunState
 
-/// What a run would do.
+/// The plan of a run.
 package struct RunPlan: Record, UnlimitedAnswer {
   package var plan: PlanRecord
 

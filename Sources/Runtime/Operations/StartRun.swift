@@ -13,7 +13,7 @@ package struct StartRun: Operation {
   package static let command: String? = "runs start"
   package static let page: String? = "/recipes/{recipe}"
   package static let refusals: Set<RequestRefusedError.Kind> = [
-    .notFound, .inputs, .configuration, .ended, .notServing, .moved, .busy, .timeout, .usedKey,
+    .notFound, .inputs, .configuration, .ended, .notServing, .planChanged, .busy, .timeout, .usedKey,
   ]
   package static let repeats = Repeats.key
 
@@ -76,14 +76,14 @@ package struct StartRun: Operation {
     let age = asPlanned.at.span(since: agreed.plan.madeAt)
     if let age, age <= PlanCache.longestConsidered { asPlanned.at = agreed.plan.madeAt }
     let again = try await agent.madePlan(of: asPlanned, reading: prepared.secrets)
-    let moves = Plan.moves(from: agreed.plan.document, to: again.document)
-    guard moves.isEmpty else {
-      throw RequestRefusedError(.moved, ([StartRun.moved] + moves).joined(separator: "\n"))
+    let changes = Plan.changes(from: agreed.plan.document, to: again.document)
+    guard changes.isEmpty else {
+      throw RequestRefusedError(planChanged: StartRun.planChanged, changes)
     }
-    if again.wouldFail { throw RequestRefusedError(.moved, "the run would fail; nothing was started") }
+    if again.wouldFail { throw RequestRefusedError(.planChanged, "the run would fail; nothing was started") }
     return try await agent.begin(prepared.run, reading: prepared.secrets)
   }
 
   /// The first line of the message about a plan that no longer holds; a line for each change follows.
-  private static let moved = "the plan no longer holds; nothing was started. Plan again and review the changes"
+  private static let planChanged = "the plan no longer holds; nothing was started. Plan again and review the changes"
 }

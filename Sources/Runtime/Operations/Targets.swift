@@ -1,5 +1,5 @@
-/// What operations are about. A caller that is limited to recipes finds what belongs to these; what belongs to others is
-/// for it exactly as if it weren't there.
+/// The targets of operations. A caller that is limited to recipes finds the things of these; those of others are for it
+/// exactly as if they weren't there.
 package import Agent
 import Basics
 import RunState
@@ -20,7 +20,7 @@ extension OperationTarget {
 
 /// A text that names a run (`RunNaming`).
 package struct RunName: Sendable {
-  /// What the input of a request says of it.
+  /// The sentence about the input that names it.
   static let summary =
     "The run: its id, the beginning or end of its id, a recipe's name for its latest run, `last` or `last:RECIPE`."
 

@@ -225,43 +225,43 @@ extension Value {
 
 extension Plan {
   /// The differences in a plan that was made again; empty if the run may begin.
-  package static func moves(from old: Value, to new: Value) -> [String] {
+  package static func changes(from old: Value, to new: Value) -> [String] {
     guard old["format"]?.int == format else { return ["the plan was made by another version of errand; make it again"] }
-    var moves: [String] = []
-    if old["sha256"] != new["sha256"] { moves.append("the text of the recipe has changed") }
+    var changes: [String] = []
+    if old["sha256"] != new["sha256"] { changes.append("the text of the recipe has changed") }
     if old["sandbox"] != new["sandbox"] {
-      moves.append("the plan was made \(old["sandbox"]?.bool == true ? "in" : "outside") the sandbox")
+      changes.append("the plan was made \(old["sandbox"]?.bool == true ? "in" : "outside") the sandbox")
     }
     for (name, before, after) in members(old["inputs"], new["inputs"]) where before != after {
-      moves.append("input '\(name)' was \(words(before)), and is \(words(after))")
+      changes.append("input '\(name)' was \(words(before)), and is \(words(after))")
     }
     for (name, before, after) in members(old["overrides"], new["overrides"]) where before != after {
-      moves.append("'--set \(name)' was \(words(before)), and is \(words(after))")
+      changes.append("'--set \(name)' was \(words(before)), and is \(words(after))")
     }
     for (path, before, after) in paired(old["reads"], new["reads"]) {
       let what = "'\(path)' (\((after ?? before)?["action"]?.string ?? ""))"
       switch (before, after) {
-      case (nil, _): moves.append("\(what) is read, but wasn't for the plan")
-      case (_, nil): moves.append("\(what) was read for the plan, but no longer is")
+      case (nil, _): changes.append("\(what) is read, but wasn't for the plan")
+      case (_, nil): changes.append("\(what) was read for the plan, but no longer is")
       case (let before?, let after?):
         if before["action"] != after["action"] || before["connection"] != after["connection"]
           || before["input"] != after["input"]
         {
-          moves.append("\(what) has another input")
+          changes.append("\(what) has another input")
         } else if before["output"] != after["output"] {
           let moved = members(before["output"], after["output"]).filter { $1 != $2 }.map { "'\($0.name)'" }
-          moves.append("\(what) reads other values in \(moved.joined(separator: ", "))")
+          changes.append("\(what) reads other values in \(moved.joined(separator: ", "))")
         }
       }
     }
     for (path, before, after) in paired(old["writes"], new["writes"])
     where before.map(withoutReason) != after.map(withoutReason) {
-      moves += differences(at: path, before, after)
+      changes += differences(at: path, before, after)
     }
     if old["error"] != new["error"] {
-      moves.append("the run would \(new["error"].map { "fail: \(words($0["message"]))" } ?? "not fail any more")")
+      changes.append("the run would \(new["error"].map { "fail: \(words($0["message"]))" } ?? "not fail any more")")
     }
-    return moves
+    return changes
   }
 
   /// A write without the words for why its changes are unknown, which another version may choose otherwise.

@@ -201,7 +201,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
 
     let other = try await program.start(["run", "--plan", "plan.json", "-i", "markbook=1207732"] + arguments).outcome()
     #expect(other.code == 1)
-    #expect(other.error.contains("moved: input 'markbook' was 1207731, and is 1207732\n"))
+    #expect(other.error.contains("changed: input 'markbook' was 1207731, and is 1207732\n"))
     #expect(try await program.control("log")["writes"] == .map(ValueMap()))
 
     let run = try await program.start(["run", "--plan", "plan.json", "--json"] + arguments).outcome()
@@ -211,11 +211,11 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     let again = try await program.start(["run", "--plan", "plan.json"] + arguments).outcome()
     #expect(again.code == 1)
     #expect(
-      again.error.hasPrefix("moved: 'book' (markbook.getMarkbook) reads other values in 'students'\n"),
+      again.error.hasPrefix("changed: 'book' (markbook.getMarkbook) reads other values in 'students'\n"),
       "\(again.error)")
     #expect(
       again.error.contains(
-        "moved: Average of Lachlan Abernethy (0047218): planned nothing → \"80.0\", now \"80.0\" → \"80.0\"\n"
+        "changed: Average of Lachlan Abernethy (0047218): planned nothing → \"80.0\", now \"80.0\" → \"80.0\"\n"
       ))
     #expect(
       again.error.hasSuffix(
@@ -275,13 +275,13 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     let moved = try await program.call("run", "page.yaml", "--plan", "plan.json")
     #expect(moved.code == 1)
     #expect(
-      moved.error == "moved: 'page' (http.get) reads other values in 'body'\n"
-        + "moved: PUT \(server.baseURL)/copy: planned nothing → \"one\", now nothing → \"two\"\n\(end)")
+      moved.error == "changed: 'page' (http.get) reads other values in 'body'\n"
+        + "changed: PUT \(server.baseURL)/copy: planned nothing → \"one\", now nothing → \"two\"\n\(end)")
 
     try await keep("headers.date")
     let dated = try await program.call("run", "page.yaml", "--plan", "plan.json")
     #expect(dated.code == 1)
-    #expect(dated.error.hasPrefix("moved: PUT \(server.baseURL)/copy: planned nothing → \"Mon, "), "\(dated.error)")
+    #expect(dated.error.hasPrefix("changed: PUT \(server.baseURL)/copy: planned nothing → \"Mon, "), "\(dated.error)")
     #expect(dated.error.hasSuffix(end))
     await server.stop()
     await program.remove()

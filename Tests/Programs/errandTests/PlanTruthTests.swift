@@ -428,8 +428,8 @@ import Testing
         "printf 'y\\n' | NO_COLOR=1 script -qec '\(Program.binary.path) run growing.yaml --confirm' /dev/null")
       #expect(outcome.out.contains("Run growing? [y/N]"), "\(outcome.out) \(outcome.error)")
       #expect(outcome.code == 1)
-      #expect(outcome.out.contains("moved: 'got' (http.get) reads other values in 'body'"))
-      #expect(outcome.out.contains("moved: 'put[1]' (http.put) would be written, but wasn't in the plan"))
+      #expect(outcome.out.contains("changed: 'got' (http.get) reads other values in 'body'"))
+      #expect(outcome.out.contains("changed: 'put[1]' (http.put) would be written, but wasn't in the plan"))
       #expect(desk.writes == [])
     }
   }

@@ -427,7 +427,7 @@ import Testing
     case is ListTools: return tools(tool("{}"))
     case is PlanRun: return RunPlan(try plan())
     case let start as StartRun:
-      throw RequestRefusedError(.moved, "it would start \(start.plan ?? "without a plan")")
+      throw RequestRefusedError(.planChanged, "it would start \(start.plan ?? "without a plan")")
     default: throw RequestRefusedError(.request, "not this")
     }
   }

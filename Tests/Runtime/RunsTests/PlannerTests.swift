@@ -525,13 +525,14 @@ import Testing
   }
 
   @Test func `a plan made again of the same things has not moved`() async throws {
-    #expect(Plan.moves(from: try await Self.document(Self.recipe()), to: try await Self.document(Self.recipe())) == [])
+    #expect(
+      Plan.changes(from: try await Self.document(Self.recipe()), to: try await Self.document(Self.recipe())) == [])
   }
 
   @Test func `what has moved is told`() async throws {
     let old = try await Self.document(Self.recipe())
     #expect(
-      Plan.moves(
+      Plan.changes(
         from: old,
         to: try await Self.document(Self.recipe()) { heading in
           heading["sha256"] = .string("b")
@@ -544,20 +545,20 @@ import Testing
           "'--set connections.bench.service' was nothing, and is \"s\"",
         ])
     #expect(
-      Plan.moves(from: old, to: try await Self.document(Self.recipe(put: "v"))) == [
+      Plan.changes(from: old, to: try await Self.document(Self.recipe(put: "v"))) == [
         "w: planned \"0\" → \"1\", now no change",
         "v: planned no change, now \"0\" → \"1\"",
       ])
     #expect(
-      Plan.moves(from: old, to: try await Self.document(Self.recipe(value: "${{ 8 }}"))) == [
+      Plan.changes(from: old, to: try await Self.document(Self.recipe(value: "${{ 8 }}"))) == [
         "w: planned \"0\" → \"1\", now \"0\" → \"8\""
       ])
     #expect(
-      Plan.moves(from: old, to: try await Self.document(Self.recipe(read: 2))) == [
+      Plan.changes(from: old, to: try await Self.document(Self.recipe(read: 2))) == [
         "'a' (bench.read) has another input", "w: planned \"0\" → \"1\", now \"0\" → \"2\"",
       ])
     #expect(
-      Plan.moves(from: .object(["format": .int(7)]), to: old) == [
+      Plan.changes(from: .object(["format": .int(7)]), to: old) == [
         "the plan was made by another version of errand; make it again"
       ])
   }
@@ -567,14 +568,14 @@ import Testing
     let bench = try Bench(recipe)
     var documents: [Value] = []
     for _ in 0..<2 { documents.append(try await bench.plan().document(ValueMap())) }
-    #expect(Plan.moves(from: documents[0], to: documents[1]) == ["'a' (bench.ask) reads other values in 'value'"])
+    #expect(Plan.changes(from: documents[0], to: documents[1]) == ["'a' (bench.ask) reads other values in 'value'"])
   }
 
   @Test func `an error that comes or goes has moved`() async throws {
     let fails = try await Self.document("steps:\n  - fail: no\n")
     let runs = try await Self.document("steps:\n  - let: { a: 1 }\n")
-    #expect(Plan.moves(from: fails, to: runs) == ["the run would not fail any more"])
-    #expect(Plan.moves(from: runs, to: fails) == ["the run would fail: \"no\""])
+    #expect(Plan.changes(from: fails, to: runs) == ["the run would not fail any more"])
+    #expect(Plan.changes(from: runs, to: fails) == ["the run would fail: \"no\""])
   }
 
   @Test func `no secret is in a plan`() async throws {

@@ -35,14 +35,14 @@ struct PageRequest: Sendable {
     do throws(RequestRefusedError) { try Asked.admit(caller) } catch { throw Problem(error, withData: seesData) }
   }
 
-  /// Lists runs by what `ListRuns` has no inputs for.
+  /// Lists runs, also by the members of a query that aren't inputs of `ListRuns`.
   func runs(_ query: RunListQuery) async throws(Problem) -> RunList {
     do throws(RequestRefusedError) { return try await agent.runs(query, for: caller) } catch {
       throw Problem(error, withData: seesData)
     }
   }
 
-  /// What an answer reads when it is needed.
+  /// Reads the content of an answer that is read when it is needed.
   func read<Content>(_ content: () async throws(RequestRefusedError) -> Content) async throws(Problem) -> Content {
     do throws(RequestRefusedError) { return try await content() } catch { throw Problem(error, withData: seesData) }
   }

@@ -121,7 +121,7 @@ enum Part {
     var warning: String?
     /// The label of a text that may be given, and the name of its field.
     var text: (label: String, name: String)?
-    /// What the form sends besides.
+    /// More that the form sends.
     var fields: [(name: String, value: String)] = []
   }
 

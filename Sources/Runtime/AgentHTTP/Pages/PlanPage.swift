@@ -7,13 +7,13 @@ import RunState
 import Runs
 
 extension Pages {
-  /// - Parameter moved: The reason why the run wasn't started, with the differences from the plan.
+  /// - Parameter changed: The reason why the run wasn't started, with the differences from the plan.
   static func plan(
-    _ request: PageRequest, _ digest: String, moved: Problem? = nil
+    _ request: PageRequest, _ digest: String, changed: Problem? = nil
   ) async throws(Problem) -> HTTPServerResponse {
     let plan = try await shownPlan(request, digest)
-    var response = request.frame("Plan of \(plan.recipe)", "/recipes", PlanPage(plan, request, moved).markup)
-    if let moved { response.status = moved.kind.status }
+    var response = request.frame("Plan of \(plan.recipe)", "/recipes", PlanPage(plan, request, changed).markup)
+    if let changed { response.status = changed.kind.status }
     return response
   }
 
@@ -21,7 +21,7 @@ extension Pages {
     try await request.ask(ShowPlan.with { $0.digest = digest }).plan
   }
 
-  /// Starts the run of a plan, or shows what has moved since.
+  /// Starts the run of a plan, or shows the differences.
   static func runPlan(
     _ request: PageRequest, _ digest: String, key: String?
   ) async throws(Problem) -> HTTPServerResponse {
@@ -35,8 +35,8 @@ extension Pages {
         })
       return redirect(pagePath("runs", accepted.run))
     } catch {
-      guard error.kind == .refusal(.moved) else { throw error }
-      return try await plan(request, digest, moved: error)
+      guard error.kind == .refusal(.planChanged) else { throw error }
+      return try await plan(request, digest, changed: error)
     }
   }
 
@@ -56,13 +56,13 @@ private struct PlanPage {
   let plan: PlanRecord
   let document: Value
   let request: PageRequest
-  let moved: Problem?
+  let changed: Problem?
 
-  init(_ plan: PlanRecord, _ request: PageRequest, _ moved: Problem?) {
+  init(_ plan: PlanRecord, _ request: PageRequest, _ changed: Problem?) {
     self.plan = plan
     document = plan.document
     self.request = request
-    self.moved = moved
+    self.changed = changed
   }
 
   /// The most rows of a table; the command line shows all.
@@ -81,11 +81,11 @@ private struct PlanPage {
         Part.notice(
           .element("p", [:], Markup("The run would fail\(step)\(message.map { ": \($0)" } ?? ".")")), kind: "fault"))
     }
-    if let moved {
+    if let changed {
       parts.append(
         .element(
-          "div", ["class": "notice fault", "role": "alert"], .element("p", [:], Markup(moved.detail)),
-          .element("ul", [:], Markup(moved.moves.map { .element("li", [:], Markup($0)) }))))
+          "div", ["class": "notice fault", "role": "alert"], .element("p", [:], Markup(changed.detail)),
+          .element("ul", [:], Markup(changed.changes.map { .element("li", [:], Markup($0)) }))))
     }
     if request.may(.start) {
       parts.append(Part.actions(actions, request.seesData ? change : .nothing, isFirst: plan.wouldFail))
@@ -133,8 +133,8 @@ private struct PlanPage {
     run.isOnce = true
     let again = Part.Action(
       label: "Plan again", path: pagePath("plans", plan.digest, "again"), command: "errand plan \(file)\(given)",
-      kind: moved != nil && !plan.wouldFail ? "main" : nil)
-    return plan.wouldFail || moved != nil ? [again] : [run, again]
+      kind: changed != nil && !plan.wouldFail ? "main" : nil)
+    return plan.wouldFail || changed != nil ? [again] : [run, again]
   }
 
   /// The way back to the form, with the inputs of the plan.

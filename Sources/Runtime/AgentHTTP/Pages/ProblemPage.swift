@@ -12,7 +12,8 @@ enum ProblemPage {
   /// The kind that a path explains; nil if there is none.
   static func kind(at path: String) -> Problem.Kind? {
     guard path.hasPrefix(root) else { return nil }
-    return Problem.Kind.all.first { $0.name == path.dropFirst(root.count) }
+    let name = String(path.dropFirst(root.count))
+    return Problem.Kind.all.first { $0.name == name } ?? RequestRefusedError.Kind(word: name).map { .refusal($0) }
   }
 
   /// The page of a kind.

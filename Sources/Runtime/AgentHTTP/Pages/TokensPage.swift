@@ -161,7 +161,7 @@ extension PageRequest {
 }
 
 extension TokenScope {
-  /// What the scope allows, for the form.
+  /// The sentence about the scope, for the form.
   fileprivate var purpose: Markup {
     switch self {
     case .read: "see runs, schedules and recipes"

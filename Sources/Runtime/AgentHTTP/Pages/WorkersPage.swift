@@ -54,7 +54,7 @@ extension Pages {
   }
 
   private static func actions(of worker: WorkerRecord, among workers: [WorkerRecord]) -> [Part.Action] {
-    // Of several with one name, each is named by its id.
+    // If several have one name, each is named by its id.
     let isAlone = workers.count { $0.name.hasSameScalars(as: worker.name) } == 1
     let name = isAlone ? worker.name : "\(worker.id)"
     let command = "errand workers"
