@@ -29,11 +29,15 @@ extension Operation {
     let fields = Self.schema.fields
     for member in inputs.members {
       let name = member.name ?? ""
-      guard fields.contains(where: { $0.name.hasSameScalars(as: name) }) else {
+      guard let field = fields.first(where: { $0.name.hasSameScalars(as: name) }) else {
         throw refusal("'\(name)' is not known")
       }
+      // An input is left out, and not written as null, as its schema says.
+      if member.value.isNull, !field.type.isAnything {
+        throw refusal("'\(name)' must be \(field.type.wanted), but found null")
+      }
     }
-    for field in fields where field.isRequired && inputs[field.name]?.isNull ?? true {
+    for field in fields where field.isRequired && inputs[field.name] == nil {
       throw refusal("'\(field.name)' is missing")
     }
     var given = inputs
@@ -50,6 +54,10 @@ extension Operation {
       throw refusal(reasons.joined(separator: "; "))
     }
   }
+}
+
+extension FieldType {
+  fileprivate var isAnything: Bool { if case .dyn = self { true } else { false } }
 }
 
 /// A record as a field, for errand's own operations.

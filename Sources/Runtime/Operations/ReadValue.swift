@@ -10,7 +10,7 @@ package struct ReadValue: Operation {
   package static let refusals: Set<RequestRefusedError.Kind> = [.notFound]
   package static let absences: [Absence] = [
     .command("Commands read a large value where they show the record that refers to it."),
-    .route("The API's answers leave large values out; `errand runs show --json` prints them."),
+    .route("The API's answers leave large values out; `errand runs show RUN --json` prints them."),
     .page("Pages read a large value where they show the run."),
   ]
 

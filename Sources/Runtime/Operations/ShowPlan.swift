@@ -7,7 +7,7 @@ package struct ShowPlan: Operation {
   package static let summary = "Shows a plan that was made within the last hour."
   package static let scopes = Scopes.token(.read)
   package static let route: Route? = .get("/plans/{digest}")
-  package static let command: String? = "plan --show"
+  package static let command: String? = "plan --show DIGEST"
   package static let page: String? = "/plans/{digest}"
   package static let refusals: Set<RequestRefusedError.Kind> = [.notFound]
 

@@ -192,7 +192,7 @@ import Testing
     ].map { "'\($0)'" }.joined(separator: " or ")
     #expect(
       try await text("errand_runs", #"{"status":"zz"}"#)
-        == "the arguments of errand_runs aren't valid: 'runs.status' must be a list of \(statuses), but found a string")
+        == "the arguments of errand_runs aren't valid: 'status' must be a list of \(statuses), but found a string")
     #expect(
       try await text("errand_actions", #"{"action":"store.putt"}"#)
         == "no action is named 'store.putt'; did you mean 'store.put'?")

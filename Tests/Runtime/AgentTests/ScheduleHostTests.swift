@@ -395,7 +395,7 @@ import Testing
     ),
     (
       #"{"ask":"trigger","id":"tick","overlap":"skp"}"#, "request",
-      "the request 'trigger' isn't valid: OVERLAP"
+      "the request 'trigger' isn't valid: 'overlap' must be 'skip' or 'bufferOne' or 'bufferAll' or 'cancelOther' or 'terminateOther' or 'allowAll', but found 'skp'; did you mean 'skip'?"
     ),
     (
       #"{"ask":"backfill","id":"tick","from":"2026-11-20T10:00:00Z"}"#, "request",
