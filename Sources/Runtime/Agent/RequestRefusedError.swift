@@ -120,7 +120,7 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     _ id: String, among schedules: [ScheduleRecord], areAll: Bool = true
   ) -> RequestRefusedError {
     RequestRefusedError(
-      "there is no schedule '\(id)'", meaning: id, among: schedules.map { ($0.id, $0.recipe) },
+      "there is no schedule '\(id.shortened(to: 200))'", meaning: id, among: schedules.map { ($0.id, $0.recipe) },
       otherwise: areAll && schedules.isEmpty ? "no recipe that was served has an 'on'" : nil)
   }
 

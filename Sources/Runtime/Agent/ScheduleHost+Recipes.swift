@@ -33,7 +33,8 @@ extension ScheduleHost {
   /// The refusal of a name that no served recipe has.
   package func unknownRecipe(_ name: String) -> RequestRefusedError {
     RequestRefusedError(
-      "no recipe called '\(name)' is served", meaning: name, among: registry.items.map { ($0.name, $0.name) })
+      "no recipe called '\(name.shortened(to: 200))' is served", meaning: name,
+      among: registry.items.map { ($0.name, $0.name) })
   }
 
   /// Sees to it that recipes are found by their names; refused where they aren't.

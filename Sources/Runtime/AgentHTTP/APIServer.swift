@@ -264,7 +264,11 @@ package final class APIServer: Sendable {
         caller.scopes.contains(.read)
       {
         headers["Preference-Applied"] = "wait=\(seconds)"
-        if let run = try await ended(accepted.run, within: seconds, caller) {
+        let run = try await ended(accepted.run, within: seconds, caller)
+        guard await authenticator.isStillIn(caller) else {
+          throw authenticator.unauthorized("the token was revoked, or has expired, while the run was waited for")
+        }
+        if let run {
           return try APIServer.response(RunAnswer(run, withData: caller.seesData), status: 200, headers)
         }
       }

@@ -78,7 +78,7 @@ struct Authenticator: Sendable {
   private func token(_ digest: String) async -> TokenIssued? { await store.tokens().first { $0.sha256 == digest } }
 
   /// Whether a caller who was let in may still be there: a stream ends when its token is revoked or expires.
-  private func isStillIn(_ caller: AgentCaller) async -> Bool {
+  func isStillIn(_ caller: AgentCaller) async -> Bool {
     guard let digest = caller.token else { return true }
     return await validToken(digest) != nil
   }
@@ -100,7 +100,7 @@ struct Authenticator: Sendable {
     await token(digest).flatMap { $0.isExpired(at: time.now()) ? nil : $0 }
   }
 
-  private func unauthorized(_ detail: String) -> Problem {
+  func unauthorized(_ detail: String) -> Problem {
     Problem(.unauthorized, detail, headers: ["WWW-Authenticate": "Bearer realm=\"errand\""])
   }
 

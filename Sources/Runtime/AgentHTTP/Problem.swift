@@ -66,7 +66,7 @@ package struct Problem: Error, Sendable {
       case .refusal(.busy): "The agent is busy."
       case .refusal(.full): "Too much is waiting."
       case .refusal(.timeout): "The request timed out."
-      case .refusal(.conflict): "Another request changed the same thing, or what is to be made exists."
+      case .refusal(.conflict): "Another request changed the same thing, or a thing of that name exists."
       case .refusal(.notServing): "'errand serve' isn't running, or is just starting or stopping."
       case .refusal(.serving): "Another agent serves this folder."
       case .refusal(.state): "The state can't be read or written."

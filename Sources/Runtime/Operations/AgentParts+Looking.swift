@@ -8,6 +8,8 @@ package import Runs
 extension AgentParts {
   /// Lists the open runs that match and the latest finished ones, from a page on.
   func runs(_ query: RunListQuery) async throws(RequestRefusedError) -> RunList {
+    var query = query
+    query.limit = ListLimit.clamped(query.limit)
     var (open, count): ([RunRecord], Int) = ([], 0)
     let statuses = query.statuses.isEmpty ? nil : Set(query.statuses)
     let lastOpen = query.isPaged ? query.after.flatMap(RunListQuery.openRun) : nil

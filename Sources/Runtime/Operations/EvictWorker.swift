@@ -28,12 +28,12 @@ package struct EvictWorker: Operation {
     guard worker.isOver || force else {
       var refusal = RequestRefusedError(
         .conflict,
-        "the lease of the worker '\(name.safe)' is valid, so it may still be running, and another would send once more "
-          + "what it is sending; stop it with SIGTERM, or have it finish first: errand workers drain "
+        "the lease of the worker '\(name.safe)' is valid, so it may still be running, and another worker would "
+          + "repeat its requests in flight; stop it with SIGTERM, or let it finish first: errand workers drain "
           + "\(name.shellQuoted). If it is gone for good: errand workers evict \(name.shellQuoted) --force")
       refusal.overHTTP =
-        "the lease of the worker '\(name.safe)' is valid, so it may still be running, and another would send once more "
-        + "what it is sending; stop it, or have it finish first (POST /api/v1/workers/{name}/drain). If it is gone for "
+        "the lease of the worker '\(name.safe)' is valid, so it may still be running, and another worker would repeat "
+        + "its requests in flight; stop it, or let it finish first (POST /api/v1/workers/{name}/drain). If it is gone for "
         + "good, send \"force\": true"
       throw refusal
     }

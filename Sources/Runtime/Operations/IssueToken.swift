@@ -1,6 +1,7 @@
 package import ActionKit
 package import Agent
 package import Basics
+import Recipes
 package import RunState
 
 package struct IssueToken: Operation {
@@ -25,6 +26,9 @@ package struct IssueToken: Operation {
   package init() {}
 
   package var target: Void { () }
+
+  /// Each request of a token looks at all of them.
+  static let mostRecipes = 200
 
   /// A token with its text.
   ///
@@ -56,6 +60,13 @@ package struct IssueToken: Operation {
     if let expiresAt, expiresAt <= now {
       throw RequestRefusedError(.request, "the token would have expired on \(expiresAt); choose a later instant")
     }
+    let limited = VisibleRecipes(recipes).names
+    guard limited.count <= IssueToken.mostRecipes else {
+      throw RequestRefusedError(.request, "a token is limited to \(IssueToken.mostRecipes) recipes at most")
+    }
+    if let name = limited.first(where: { !Recipe.isName($0) }) {
+      throw RequestRefusedError(.request, "'\(name.shortened(to: 80))' can't be a recipe's name")
+    }
     if let excess = excess(of: wanted, for: caller) { throw RequestRefusedError(.forbidden, excess) }
     // 256 random bits; the prefix lets people and programs recognise a token.
     let text = "errand_" + [UInt8].random(32).hexadecimal
@@ -63,7 +74,7 @@ package struct IssueToken: Operation {
       throw RequestRefusedError(.state, "libcrypto, which makes hashes, can't be used here")
     }
     let token = TokenIssued(
-      at: now, name: name, sha256: digest, scopes: wanted, recipes: recipes, expiresAt: expiresAt ?? caller.expiresAt)
+      at: now, name: name, sha256: digest, scopes: wanted, recipes: limited, expiresAt: expiresAt ?? caller.expiresAt)
     do throws(StateError) { try await agent.store.append(.tokenIssued(token)) } catch {
       guard error.isConflict else { throw RequestRefusedError(error) }
       var refusal = RequestRefusedError(
@@ -115,8 +126,10 @@ package struct IssuedTokenAnswer: FieldSet {
 extension TextPattern {
   /// A text that is fit for the name of a token.
   package static let tokenName = TextPattern(
-    "1 to \(TokenIssued.mostCharacters) letters, digits, dots, '-' and '_', such as phone",
-    regex: "^[A-Za-z0-9._-]{1,\(TokenIssued.mostCharacters)}$", accepted: ["phone", "lab-3.x_Y"],
-    refused: ["", "a phone", "téléphone", String(repeating: "a", count: TokenIssued.mostCharacters + 1)]
+    "1 to \(TokenIssued.mostCharacters) letters, digits, dots, '-' and '_', with a letter or digit first, such as phone",
+    regex: "^[A-Za-z0-9][A-Za-z0-9._-]{0,\(TokenIssued.mostCharacters - 1)}$", accepted: ["phone", "lab-3.x_Y"],
+    refused: [
+      "", "a phone", "..", "--help", "téléphone", String(repeating: "a", count: TokenIssued.mostCharacters + 1),
+    ]
   ) { TokenIssued.fault(ofName: $0) == nil }
 }

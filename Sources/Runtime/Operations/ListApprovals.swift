@@ -11,7 +11,7 @@ package struct ListApprovals: Operation {
   package static let command: String? = "runs approvals"
   package static let page: String? = "/approvals"
 
-  @Field("How many runs to list at most.") package var limit = 50
+  @Field("How many runs to list at most.", .range(0...ListLimit.most)) package var limit = 50
   @Field("Where this page starts: 'next' of the page before.") package var cursor: String?
 
   package init() {}

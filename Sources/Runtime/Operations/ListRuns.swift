@@ -11,7 +11,8 @@ package struct ListRuns: Operation {
   package static let command: String? = "runs list"
   package static let page: String? = "/runs"
 
-  @Field("How many runs to list at most; without 'paged', how many finished ones.") package var limit = 20
+  @Field("How many runs to list at most; without 'paged', how many finished ones.", .range(0...ListLimit.most)) package
+    var limit = 20
   @Field("Only runs of this recipe.") package var recipe: String?
   @Field("Only runs with one of these statuses.") package var status: [Word<RunStatus>] = []
   @Field("Only runs created at this instant or later.") package var since: Timestamp?

@@ -12,7 +12,7 @@ package struct ListSlots: Operation {
   package static let page: String? = "/schedules/{id}"
 
   @Field("Only slots of this schedule.") package var schedule: String?
-  @Field("How many slots to list at most.") package var limit = 20
+  @Field("How many slots to list at most.", .range(0...ListLimit.most)) package var limit = 20
   @Field("Only slots at this instant or later.") package var from: Timestamp?
   @Field("Only slots before this instant.") package var before: Timestamp?
   @Field("Where this page starts: 'next' of the page before.", .minLength(1)) package var cursor: String?
@@ -34,12 +34,12 @@ package struct ListSlots: Operation {
     on schedules: VisibleSchedules, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> SlotRecords {
     // One more shows whether there is a next page.
-    var query = SlotQuery(limit: max(0, limit), schedule: schedules.only, from: from, before: before, after: cursor)
+    let limit = ListLimit.clamped(limit)
+    var query = SlotQuery(limit: limit + 1, schedule: schedules.only, from: from, before: before, after: cursor)
     query.recipes = schedules.recipes.names
-    query.limit = query.limit.addingReportingOverflow(1).partialValue
     var slots = try await agent.slots(query)
     guard slots.count > limit else { return SlotRecords(slots) }
-    slots.removeLast(slots.count - max(0, limit))
+    slots.removeLast(slots.count - limit)
     return SlotRecords(slots, next: slots.last?.cursor)
   }
 

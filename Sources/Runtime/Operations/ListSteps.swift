@@ -12,7 +12,7 @@ package struct ListSteps: Operation {
   package static let refusals: Set<RequestRefusedError.Kind> = .ofRuns
 
   @Field(RunName.summary) package var run: String
-  @Field("How many steps to list at most.") package var limit = 100
+  @Field("How many steps to list at most.", .range(0...ListLimit.most)) package var limit = 100
   @Field("Where to continue: 'next' of the answer before.") package var from = 0
 
   package init() {}

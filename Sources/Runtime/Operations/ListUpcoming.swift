@@ -12,7 +12,7 @@ package struct ListUpcoming: Operation {
   package static let page: String? = "/schedules"
 
   @Field("Only slots of this schedule.") package var schedule: String?
-  @Field("How many slots to list at most.") package var limit = 20
+  @Field("How many slots to list at most.", .range(0...ListLimit.mostComing)) package var limit = 20
   @Field("Only slots at this instant or later.") package var from: Timestamp?
   @Field("Only slots before this instant.") package var before: Timestamp?
   @Field("Whether to list only the first slot of each schedule.") package var first = false
@@ -38,6 +38,7 @@ package struct ListUpcoming: Operation {
   package func run(
     on schedules: VisibleSchedules, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> Answer {
+    let limit = ListLimit.clamped(limit, to: ListLimit.mostComing)
     var query = SlotQuery(limit: limit, schedule: schedules.only, from: from, before: before, isFirst: first)
     query.recipes = schedules.recipes.names
     return Answer(try await agent.steered().upcoming(query))

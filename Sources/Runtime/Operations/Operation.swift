@@ -210,6 +210,16 @@ package struct ViewHead: Sendable {
   }
 }
 
+/// The most items that a list may be asked for at once; the rest comes with the next page.
+enum ListLimit {
+  static let most = 1_000_000
+  /// Coming slots are computed, and have no end.
+  static let mostComing = 10_000
+
+  /// A limit from this process, whose inputs aren't checked.
+  static func clamped(_ limit: Int, to most: Int = most) -> Int { min(max(0, limit), most) }
+}
+
 /// The view of an answer without a body.
 package struct NoContent: FieldSet { package init() {} }
 

@@ -30,7 +30,7 @@ extension Operation {
     for member in inputs.members {
       let name = member.name ?? ""
       guard let field = fields.first(where: { $0.name.hasSameScalars(as: name) }) else {
-        throw refusal("'\(name)' is not known")
+        throw refusal("'\(name.shortened(to: 80))' is not known")
       }
       // An input is left out, and not written as null, as its schema says.
       if member.value.isNull, !field.type.isAnything {

@@ -49,7 +49,7 @@ extension AgentParts {
     if name.hasPrefix("last:") {
       let recipe = String(name.dropFirst(5))
       if let run = try await latest(of: recipe, in: recipes) { return run }
-      throw try await unknown(recipe, "no recipe called '\(recipe)' ever ran")
+      throw try await unknown(recipe, "no recipe called '\(recipe.shortened(to: 200))' ever ran")
     }
     if let run = try await only(
       OpenRunQuery(idPrefix: name), HistoryQuery(limit: 6, idPrefix: name), name, "begin", in: recipes)
@@ -69,7 +69,10 @@ extension AgentParts {
     if isOpen, let run = open.first { return RunReference(run) }
     if let run = try await latest(of: name, in: recipes) { return run }
     throw try await unknown(
-      name, name.couldBeRunID ? "no run's id begins or ends with '\(name)'" : "no run is called '\(name)'")
+      name,
+      name.couldBeRunID
+        ? "no run's id begins or ends with '\(name.shortened(to: 200))'"
+        : "no run is called '\(name.shortened(to: 200))'")
   }
 
   /// The id of a run that was found; refused if it has ended.

@@ -41,7 +41,7 @@ extension OperationList {
   package static func read(_ line: Value) throws(RequestRefusedError) -> any Operation {
     let word = line["ask"]?.string ?? ""
     guard var inputs = line.map, let type = named(word) else {
-      throw RequestRefusedError(.request, "unknown request '\(word)'")
+      throw RequestRefusedError(.request, "unknown request '\(word.shortened(to: 80))'")
     }
     inputs["ask"] = nil
     return try type.init(inputs: inputs, isExact: true)

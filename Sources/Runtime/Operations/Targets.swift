@@ -86,7 +86,11 @@ package struct VisibleRecipes: OperationTarget, Equatable {
   /// All if empty.
   package var names: [String]
 
-  package init(_ names: [String]) { self.names = names }
+  /// A name that is given twice counts once.
+  package init(_ names: [String]) {
+    self.names = []
+    for name in names where !self.names.contains(where: name.hasSameScalars) { self.names.append(name) }
+  }
 
   package var areAll: Bool { names.isEmpty }
 

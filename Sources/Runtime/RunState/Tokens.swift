@@ -69,8 +69,11 @@ package struct TokenIssued: Record, Equatable {
       default: false
       }
     }
-    if isSound, (1...mostCharacters).contains(text.utf8.count) { return nil }
-    return "a token's name has 1 to \(mostCharacters) letters, digits, dots, '-' and '_', such as phone"
+    // Commands would take '-' for an option, and addresses '.' for another path.
+    let isFit = text.utf8.first.map { $0 != ASCII.minus && $0 != ASCII.dot && $0 != ASCII.underscore } ?? false
+    if isSound, isFit, (1...mostCharacters).contains(text.utf8.count) { return nil }
+    return
+      "a token's name has 1 to \(mostCharacters) letters, digits, dots, '-' and '_', and begins with a letter or a digit"
   }
 }
 

@@ -70,7 +70,7 @@ extension Pages {
       return [evict]
     }
     evict.warning =
-      "Its lease is valid, so it may still be running. Other workers take over its \(runs), and send once more what it is sending. Evict it only if it is gone for good; otherwise drain it, or stop it with SIGTERM."
+      "Its lease is valid, so it may still be running. Other workers claim its \(runs), and repeat its requests in flight. Evict it only if it is gone for good; otherwise drain it, or stop it with SIGTERM."
     evict.fields = [("force", "true")]
     var drain = worker.isDraining ? action("Undo drain", "drain", " --undo") : action("Drain", "drain")
     if worker.isDraining { drain.fields = [("undo", "true")] }
