@@ -22,7 +22,42 @@ import Testing
     }
   }
 
+  @Test func `odd numbers are refused or answered, on the socket and in the process`() async throws {
+    let bench = await HostBench()
+    for number in [Int.min, -1, 0, 1 << 62, Int.max - 1, Int.max] {
+      for cursor in ["", #","cursor":"2026-11-30T05:00:00Z_x""#] {
+        for name in ["runs", "slots", "upcoming", "approvals"] {
+          let answers = try await bench.ask(
+            "{\"ask\":\"\(name)\",\"limit\":\(number)\(name == "upcoming" ? "" : cursor)}")
+          let isRefused = answers.first?.contains(#""kind":"request""#) == true
+          #expect(answers.count == 1 && isRefused == (number != 0), "\(name) \(number): \(answers)")
+        }
+      }
+      let caller = AgentCaller(name: "ann")
+      let runs = ListRuns(RunListQuery(limit: number, isPaged: true))
+      #expect(try await bench.service.perform(runs, for: caller).open.isEmpty)
+      let slots = ListSlots(SlotQuery(limit: number, after: "2026-11-30T05:00:00Z_x"))
+      #expect(try await bench.service.perform(slots, for: caller).slots.isEmpty)
+    }
+  }
+
   // MARK: Tokens
+
+  @Test func `a token's recipes count once, and are names`() async throws {
+    let bench = await HostBench()
+    let maker = OperationsTests.token([.read, .tokens])
+    let made = try await bench.service.perform(
+      OperationsTests.request("dup", [.read], recipes: ["mine", "mine"]), for: maker)
+    #expect(made.token.recipes == ["mine"])
+    for (name, recipes) in [
+      ("lab", [""]), ("lab", ["a\nb"]), ("lab", ["<b>"]), ("lab", (0...200).map { "r\($0)" }), ("..", []),
+      ("--help", []),
+    ] as [(String, [String])] {
+      let refusal = await OperationsTests.refusal(
+        bench, OperationsTests.request(name, [.read], recipes: recipes), by: maker)
+      #expect(refusal?.kind == .request, "\(name) \(recipes.first ?? "")")
+    }
+  }
 
   private static func token(
     _ scopes: [TokenScope], recipes: [String] = [], until end: Timestamp? = nil
