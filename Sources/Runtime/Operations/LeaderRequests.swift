@@ -30,7 +30,8 @@ extension ScheduleHost {
     case .answered(let answer):
       let refusal: RequestRefusedError
       do throws(RecordError) {
-        guard let refused = answer["failed"] else { return try Asked.Answer(reading: answer) }
+        // A leader of 0.5.0 calls it otherwise.
+        guard let refused = answer["failed"] ?? answer["refused"] else { return try Asked.Answer(reading: answer) }
         refusal = try RequestRefusedError(reading: refused)
       } catch {
         throw RequestRefusedError(.state, "the answer of the worker '\(leader)' can't be read: \(error.message)")
