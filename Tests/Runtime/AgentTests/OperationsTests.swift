@@ -163,7 +163,7 @@ import Testing
     for (request, message) in [
       (
         OperationsTests.request("a phone", [.read]),
-        "a token's name has 1 to 60 letters, digits, dots, '-' and '_', such as phone"
+        "a token's name has 1 to 60 letters, digits, dots, '-' and '_', and begins with a letter or a digit"
       ),
       (OperationsTests.request("phone", []), "a token needs a scope, such as read"),
       (
