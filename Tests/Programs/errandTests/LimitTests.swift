@@ -44,13 +44,13 @@ import Testing
 
     /// The answer without what the caller sent.
     func without(_ sent: [String]) -> String {
-      var whole = "\(status)\n\(headers)\n\(text)"
+      // Pages repeat a path in another spelling than the caller's.
+      var whole = PercentEncoding.decode("\(status)\n\(headers)\n\(text)", plusIsSpace: false)
+      let parts = sent + sent.flatMap { $0.split(separator: "/").filter { $0.utf8.count > 3 }.map { String($0) } }
       let forms = Set(
-        sent.flatMap {
-          [
-            $0, PercentEncoding.encode($0), $0.trimmed,
-            PercentEncoding.encode(PercentEncoding.decode($0, plusIsSpace: false)),
-          ]
+        parts.flatMap { part in
+          let decoded = PercentEncoding.decode(part, plusIsSpace: false)
+          return [part, PercentEncoding.encode(part), part.trimmed, decoded, PercentEncoding.encode(decoded)]
         }
       ).filter { !$0.isEmpty }
       for form in forms.sorted(by: { ($0.utf8.count, $0) > ($1.utf8.count, $1) }) where whole.contains(form) {
@@ -620,11 +620,13 @@ import Testing
     func unnamed(_ id: String) -> Ask {
       Ask(method: "POST", path: "/api/v1/events", body: #"{"name":"unheard","id":"\#(id)"}"#, sent: [id])
     }
-    let missing = side.missing
+    // A text of the same length that this caller hasn't used for another side.
+    func unused(_ text: String) -> String { String(text.dropLast() + side.word.prefix(1)) }
+    let (key, id) = (unused(side.missing.key), unused(side.missing.event))
     return [
-      Pair(theirs: start(side.key), missing: start(missing.key)),
-      Pair(theirs: event(side.event), missing: event(missing.event)),
-      Pair(theirs: unnamed(side.event), missing: unnamed(missing.event)),
+      Pair(theirs: start(side.key), missing: start(key)),
+      Pair(theirs: event(side.event), missing: event(id)),
+      Pair(theirs: unnamed(side.event), missing: unnamed(id)),
     ]
   }
 
