@@ -113,17 +113,6 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     self.choice = choice
   }
 
-  /// A schedule that isn't there.
-  ///
-  /// - Parameter schedules: The schedules that the caller sees.
-  package static func unknownSchedule(
-    _ id: String, among schedules: [ScheduleRecord], areAll: Bool = true
-  ) -> RequestRefusedError {
-    RequestRefusedError(
-      "there is no schedule '\(id.shortened(to: 200))'", meaning: id, among: schedules.map { ($0.id, $0.recipe) },
-      otherwise: areAll && schedules.isEmpty ? "no recipe that was served has an 'on'" : nil)
-  }
-
   /// The refusal for a caller, who may see only some recipes.
   package func shown(to caller: AgentCaller) -> RequestRefusedError {
     guard let choice, !caller.recipes.isEmpty else { return self }
@@ -185,5 +174,21 @@ extension RequestRefusedError.Kind {
   /// The kind of a word on the wire; `moved` is the name of `planChanged` in 0.5.0, read for one release.
   package init?(word: String) {
     self.init(rawValue: word == "moved" ? "planChanged" : word)
+  }
+}
+
+extension StateStore {
+  /// The schedule with that id, or a refusal that guesses which one was meant.
+  ///
+  /// - Parameter caller: To whom schedules of other recipes don't exist; nil if all do.
+  package func knownSchedule(
+    _ id: String, to caller: AgentCaller? = nil
+  ) async throws(RequestRefusedError) -> ScheduleRecord {
+    func isSeen(_ schedule: ScheduleRecord) -> Bool { caller?.sees(recipe: schedule.recipe) ?? true }
+    if let known = await schedule(id), known.id.hasSameScalars(as: id), isSeen(known) { return known }
+    let others = await schedules().filter(isSeen)
+    throw RequestRefusedError(
+      "there is no schedule '\(id.shortened(to: 200))'", meaning: id, among: others.map { ($0.id, $0.recipe) },
+      otherwise: others.isEmpty && caller?.recipes.isEmpty ?? true ? "no recipe that was served has an 'on'" : nil)
   }
 }

@@ -732,18 +732,9 @@ package actor ScheduleHost {
 // MARK: - Requests of people
 
 extension ScheduleHost {
-  private func known(_ id: String) async throws(RequestRefusedError) {
-    let schedules = await store.schedules()
-    if schedules.contains(where: { $0.id.hasSameScalars(as: id) }) { return }
-    throw RequestRefusedError.unknownSchedule(id, among: schedules)
-  }
-
   /// The schedule with its entry in the recipe in force.
   package func schedule(_ id: String) async throws(RequestRefusedError) -> KnownSchedule {
-    try await known(id)
-    guard let record = await store.schedule(id) else {
-      throw RequestRefusedError(.notFound, "the schedule '\(id)' was just removed")
-    }
+    let record = try await store.knownSchedule(id)
     let trigger = if !isElsewhere, let plan = scheduler.plan(of: id) { plan.trigger } else { await inForce(record)?.1 }
     return KnownSchedule(record, trigger)
   }
@@ -752,7 +743,7 @@ extension ScheduleHost {
   package func fault(ofFile file: String) -> String? { registry.fault(of: file) }
 
   private func served(_ id: String) async throws(RequestRefusedError) {
-    try await known(id)
+    let file = try await store.knownSchedule(id).file
     if isLeading { return }
     if isServing {
       throw RequestRefusedError(
@@ -760,7 +751,6 @@ extension ScheduleHost {
         "no machine decides on the schedules now, and only one that does starts their runs; see errand workers, then try again"
       )
     }
-    let file = await store.schedule(id)?.file ?? "RECIPE"
     throw RequestRefusedError(
       .notServing,
       "no agent is serving, and only an agent starts runs of schedules; start errand serve, or: errand run \(file)")
@@ -785,7 +775,7 @@ extension ScheduleHost {
 
   /// Pauses a schedule: it starts nothing until it is resumed.
   package func pause(_ id: String, note: String?) async throws(RequestRefusedError) -> [SlotRecord] {
-    try await known(id)
+    _ = try await store.knownSchedule(id)
     if isLeading, let decisions = decide({ $0.pause(id, note: note, at: time.now()) }) {
       return try await decided(decisions)
     }
@@ -797,7 +787,7 @@ extension ScheduleHost {
 
   /// Resumes a schedule; the slots of the pause are recorded.
   package func resume(_ id: String) async throws(RequestRefusedError) -> [SlotRecord] {
-    try await known(id)
+    _ = try await store.knownSchedule(id)
     // Without a serving agent the recipes have not been read yet.
     if !isServing { _ = await look() }
     if isElsewhere { await readAgain() }
@@ -806,13 +796,12 @@ extension ScheduleHost {
 
   /// Decides again on slots that were decided while the clock was ahead, except slots that have a run.
   package func reset(_ id: String) async throws(RequestRefusedError) -> [SlotRecord] {
-    try await known(id)
+    let record = try await store.knownSchedule(id)
     let now = time.now()
-    let record = await store.schedule(id)
-    guard let record, let until = record.decidedAhead(of: now) else {
+    guard let until = record.decidedAhead(of: now) else {
       throw RequestRefusedError(
         .ended,
-        "the slots of '\(id)' are decided until \(record?.processedUntil ?? now), which isn't ahead of the clock, so there is nothing to reset"
+        "the slots of '\(id)' are decided until \(record.processedUntil), which isn't ahead of the clock, so there is nothing to reset"
       )
     }
     let started = try await startedSlots(of: id, from: now).union(record.started).union(record.buffered.map(\.slot))

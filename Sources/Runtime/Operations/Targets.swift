@@ -50,9 +50,7 @@ package struct KnownScheduleID: OperationTarget {
     _ name: String, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> KnownScheduleID {
     _ = try agent.steered()
-    let schedules = await agent.store.schedules().filter { caller.sees(recipe: $0.recipe) }
-    if let known = schedules.first(where: { $0.id.hasSameScalars(as: name) }) { return KnownScheduleID(id: known.id) }
-    throw .unknownSchedule(name, among: schedules, areAll: caller.recipes.isEmpty)
+    return KnownScheduleID(id: try await agent.store.knownSchedule(name, to: caller).id)
   }
 }
 
