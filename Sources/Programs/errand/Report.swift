@@ -17,7 +17,7 @@ struct Report {
   var isServed = false
   /// Whether the run's state is discarded with this process, so that no later command can refer to the run.
   var isApart = false
-  /// Whether standard error has lines of JSON, the last of which says how the run ended.
+  /// Whether standard error has lines of JSON, with the run's end in the last line.
   var isBesideJSON = false
 
   /// For people: the outputs, lists of objects as tables; then the outcome.

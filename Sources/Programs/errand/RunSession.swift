@@ -460,7 +460,7 @@ struct RunSession: Sendable {
             recorder.note(acts: try await acts(of: record, in: connection))
           }
           return .ended(record, outputs: try await AgentRequests(connection: connection).value(record.outputs))
-        // Changes of all runs, which nobody asked for here.
+        // Only a request for the changes of all runs gets these.
         case .notice: break
         }
       }

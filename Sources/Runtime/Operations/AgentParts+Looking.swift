@@ -162,7 +162,7 @@ extension AgentParts {
     if run.erasedAt != nil { return .unknown }
     var facts = RunFacts(run: run, now: time.now(), others: [], events: [])
     for (name, blob) in facts.missingValues(at: step, upTo: AgentParts.mostInputBytes) {
-      facts.values[name] = try await kept { () async throws(StateError) in try await store.value(.blob(blob)) }
+      facts.values[name] = try await value(of: blob)
     }
     return await findInput(facts, step)
   }

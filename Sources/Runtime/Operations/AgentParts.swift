@@ -52,7 +52,7 @@ package struct AgentParts: Sendable {
     var run = run
     if agent.isSandbox { run.sandbox = true }
     let now = time.now()
-    // The clock of this machine may be off, by which a client has dated it.
+    // A client dates a run by the clock of its own machine, which may be wrong.
     if store.sharing != nil, run.at.span(since: now).map({ $0.magnitude > CorrectedTime.mostApart }) ?? true {
       run.at = now
     }
@@ -77,7 +77,7 @@ package struct AgentParts: Sendable {
     return RunKey(text, caller: caller.account)
   }
 
-  /// The key of a request other than a start, of which the key remembers what it asked for.
+  /// The key of a request other than a start, with a digest of the request, to tell another one from it.
   func runKey(
     _ text: String?, of caller: AgentCaller, for request: [Value]
   ) throws(RequestRefusedError) -> RunKey? {
@@ -148,7 +148,7 @@ package struct AgentParts: Sendable {
     return record
   }
 
-  /// The run that has a key, whatever its inputs.
+  /// The run that has a key; its inputs may differ from those of the request.
   func run(ofKey key: RunKey, of recipe: String) async throws(RequestRefusedError) -> RunRecord? {
     let keyed = try await kept { () async throws(StateError) in
       try await store.keyed(key, of: recipe, at: time.now())
@@ -286,6 +286,11 @@ package struct AgentParts: Sendable {
   /// Calls the store, and turns its errors into refusals.
   func kept<Output>(_ body: () async throws(StateError) -> Output) async throws(RequestRefusedError) -> Output {
     do throws(StateError) { return try await body() } catch { throw RequestRefusedError(error) }
+  }
+
+  /// A large value that the state keeps in a file.
+  func value(of blob: BlobReference) async throws(RequestRefusedError) -> Value {
+    try await kept { () async throws(StateError) in try await store.value(.blob(blob)) }
   }
 
   /// The schedules, for a request that steers one.

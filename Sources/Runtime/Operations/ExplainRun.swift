@@ -29,9 +29,7 @@ package struct ExplainRun: Operation {
     let answer = try await agent.facts(isAlone ? question.alone : question)
     var facts = RunFacts(record, answering: answer)
     for (name, blob) in facts.missingValues {
-      facts.values[name] = try await agent.kept { () async throws(StateError) in
-        try await agent.store.value(.blob(blob))
-      }
+      facts.values[name] = try await agent.value(of: blob)
     }
     let isServing = agent.agent.isServing
     guard let explain = agent.explain else {

@@ -21,13 +21,14 @@ package struct ListApprovals: Operation {
   package func run(
     on recipes: VisibleRecipes, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> RunList {
+    let limit = ListLimit.clamped(limit)
     var waiting = OpenRunQuery(statuses: [.waiting])
     // Whether there is another page would tell of runs that the caller doesn't see.
     (waiting.needsPerson, waiting.recipes) = (true, recipes.names)
     let asking = await agent.store.openRuns(waiting).filter { run in
       cursor.map { $0.precedesByScalars(run.id) } ?? true && run.stepsInOrder.contains(where: \.asksPerson)
     }
-    let page = asking.prefix(max(0, limit)).map(\.listed)
+    let page = asking.prefix(limit).map(\.listed)
     return RunList(open: page, next: asking.count > limit ? page.last?.id : nil)
   }
 

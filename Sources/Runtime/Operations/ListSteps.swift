@@ -40,7 +40,7 @@ package struct ListSteps: Operation {
   ) async throws(RequestRefusedError) -> Answer {
     let steps = try await agent.stored(run.id).record().stepsInOrder
     let first = min(max(0, from), steps.count)
-    let end = first + min(max(0, limit), steps.count - first)
+    let end = first + min(ListLimit.clamped(limit), steps.count - first)
     return Answer((first..<end).map { steps[$0] }, next: end < steps.count ? end : nil)
   }
 

@@ -15,9 +15,6 @@ package struct OperationInput: Sendable {
   /// The input without which it is refused.
   package var companion: String?
 
-  /// The regular expression of a text without blanks, as a URI is.
-  package static let withoutBlanks = TextPattern.withoutBlanks.regex
-
   init(_ field: FieldSchema, companion: String?, length: ClosedRange<Int>?) {
     name = field.name
     summary = field.summary

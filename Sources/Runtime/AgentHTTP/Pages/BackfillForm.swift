@@ -121,7 +121,7 @@ extension Pages {
       content.append(
         .element(
           "form", ["method": "post", "action": pagePath("schedules", asked.id, "backfill")],
-          // The same instants, whatever the zone of this page is then.
+          // As instants, which stay the same if the zone of the pages changes before the form is sent.
           Part.hidden("from", "\(asked.from)"), Part.hidden("to", "\(asked.to)"), Part.hidden("overlap", overlap ?? ""),
           Part.hidden("start", "true"),
           .element(

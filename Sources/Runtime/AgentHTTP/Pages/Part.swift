@@ -165,7 +165,7 @@ enum Part {
       .element("form", ["class": "card", "method": "post", "action": action.path], Markup(parts)))
   }
 
-  /// A field that a form sends and nobody sees.
+  /// A hidden field of a form.
   static func hidden(_ name: String, _ value: String) -> Markup {
     .element("input", ["type": "hidden", "name": name, "value": value])
   }
