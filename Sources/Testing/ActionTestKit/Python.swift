@@ -94,8 +94,7 @@ public func python(
     process.standardOutput = try? FileHandle(forWritingTo: files[1])
     process.standardError = try? FileHandle(forWritingTo: files[2])
     guard (try? process.startAlone()) != nil else { return 127 }
-    process.waitUntilExit()
-    return process.terminationStatus
+    return process.awaitEnd()
   }
   if status == 0 { return Array(try Data(contentsOf: files[1])) }
   let complaint = String(decoding: try Data(contentsOf: files[2]), as: UTF8.self)

@@ -185,8 +185,7 @@ package final class PostgresServer: Sendable {
     // In a folder that any user may be in.
     process.currentDirectoryURL = URL(filePath: "/")
     try process.startAlone()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else { throw Fault("\(command.joined(separator: " ")) can't be started") }
+    guard process.awaitEnd() == 0 else { throw Fault("\(command.joined(separator: " ")) can't be started") }
   }
 
   /// Kills all its processes, as if the power went.

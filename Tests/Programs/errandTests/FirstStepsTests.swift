@@ -140,7 +140,7 @@ import Testing
       let run = try await program.shell(
         """
         TERM=xterm script -qefc "stty cols 80; '\(binary)' run a.yaml --no-color" shown </dev/null >/dev/null 2>&1 &
-        until grep -q 'waiting until' shown; do :; done
+        until grep -q 'waiting until' shown; do sleep 0.05; done
         '\(binary)' runs signal any \(name) --quiet
         wait $!
         cat shown

@@ -106,7 +106,7 @@ import Testing
       let script = """
         ip link set lo up; ip addr add 8.8.4.4/32 dev lo; ip addr add 10.9.8.7/32 dev lo
         python3 server.py 2>/dev/null & s=$!
-        until test -e ready.txt; do :; done
+        until test -e ready.txt; do sleep 0.05; done
         '\(Program.binary.path)' run a.yaml --json >a.json; a=$?
         '\(Program.binary.path)' run b.yaml --json >b.json; b=$?
         kill $s; echo $a $b

@@ -1,5 +1,6 @@
 import ActionKit
 import Foundation
+import ProcessTestKit
 import Glibc
 import Testing
 
@@ -161,7 +162,7 @@ import Testing
       text = try await program.shell("cat .errand/logs/*/* 2>/dev/null").out
     }
     call.signal(SIGKILL)
-    _ = await aside { call.process.waitUntilExit() }
+    _ = await aside { call.process.awaitEnd() }
     // Half a line, as a crash may leave it.
     _ = try await program.shell("f=$(echo .errand/logs/*/*); truncate -s -7 $f")
     let id = try await Self.id(program)

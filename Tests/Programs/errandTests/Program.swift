@@ -138,7 +138,7 @@ final class Call: @unchecked Sendable {
   let process: Process
   private let out = launchPipe()
   private let error = launchPipe()
-  private let reading: Task<(String, String), Never>
+  private let reading: Task<Program.Outcome, Never>
 
   init(_ process: Process) throws {
     self.process = process
@@ -151,8 +151,7 @@ final class Call: @unchecked Sendable {
       async let text = Call.text(of: out)
       async let errors = Call.text(of: error)
       let texts = await (text, errors)
-      await aside { process.waitUntilExit() }
-      return texts
+      return Program.Outcome(code: await aside { process.awaitEnd() }, out: texts.0, error: texts.1)
     }
   }
 
@@ -162,13 +161,11 @@ final class Call: @unchecked Sendable {
 
   /// Its output and its exit code; when the test's time is up it is killed.
   func outcome() async -> Program.Outcome {
-    let (text, errors) = await withTaskCancellationHandler {
+    await withTaskCancellationHandler {
       await reading.value
     } onCancel: {
       signal(SIGKILL)
     }
-    let code = process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
-    return Program.Outcome(code: code, out: text, error: errors)
   }
 
   func signal(_ number: Int32) { kill(process.processIdentifier, number) }
@@ -188,7 +185,6 @@ func run(_ path: String, _ arguments: String...) async -> Int32 {
     process.executableURL = URL(filePath: path)
     process.arguments = arguments
     guard (try? process.startAlone()) != nil else { return -1 }
-    process.waitUntilExit()
-    return process.terminationStatus
+    return process.awaitEnd()
   }
 }

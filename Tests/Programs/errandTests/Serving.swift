@@ -39,10 +39,7 @@ final class Serving: @unchecked Sendable {
       continuation.finish()
       withExtendedLifetime(pipe) {}
     }
-    ended = Task {
-      await aside { process.waitUntilExit() }
-      return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
-    }
+    ended = Task { await aside { process.awaitEnd() } }
   }
 
   var isRunning: Bool { process.isRunning }

@@ -1,5 +1,6 @@
 import ActionKit
 import Foundation
+import ProcessTestKit
 import Glibc
 import Testing
 
@@ -108,7 +109,7 @@ import Testing
     let (own, left) = (await Self.pid("own", in: program), await Self.pid("left", in: program))
     call.signal(SIGKILL)
     // The second agent starts at once, even if the first left processes.
-    _ = await aside { call.process.waitUntilExit() }
+    _ = await aside { call.process.awaitEnd() }
     let outcome = try await program.call("runs", "resume")
     #expect(outcome.code == 0, "\(outcome.error)")
     let shown = try await program.call("runs", "list", "--json")

@@ -270,8 +270,7 @@ private struct Sources {
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
     guard (try? process.startAlone()) != nil else { return false }
-    process.waitUntilExit()
-    return process.terminationStatus == 0
+    return process.awaitEnd() == 0
   }
 
   @Test func `a file that age encrypted is opened with its identity`() async throws {
