@@ -33,6 +33,8 @@ package struct HTTPServerLimits: Sendable {
 package struct HTTPServerError: Error, CustomStringConvertible {
   package var message: String
   package var description: String { message }
+
+  package init(message: String) { self.message = message }
 }
 
 /// An HTTP/1.1 server whose handler is an async function, over libmicrohttpd on one thread.
@@ -96,7 +98,7 @@ package final class HTTPServer: Sendable {
 
   /// Accepts no more requests, cancels the handlers at work, sends what they still answer, and closes.
   ///
-  /// Takes as long as the handlers take to notice, and at most the time limit of a client that doesn't read its answer.
+  /// Takes as long as the handlers take to notice, and at most a second more for a client that doesn't read its answer.
   package func stop() async { await core.stop() }
 }
 

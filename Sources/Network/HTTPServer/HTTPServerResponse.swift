@@ -19,6 +19,11 @@ package struct HTTPServerResponse: Sendable {
   package var headers: HTTPHeaders
   /// The part after the head.
   package var body: Body
+  /// The most bytes of a streamed body that are sent at once.
+  ///
+  /// The answer has a buffer of this size until its end, so it is small unless the answer is known to be long: there may
+  /// be many streams that are idle.
+  package var block = 1 << 10
 
   package init(status: Int = 200, headers: HTTPHeaders = [:], body: Body = .bytes([])) {
     self.status = status

@@ -110,14 +110,26 @@ final class ServerCore: Sendable {
       case 500...599: "The request can't be handled."
       default: "The request isn't valid HTTP/1.1."
       }
-    var response = refusal?(HTTPServerRequest("", "/"), status, text) ?? .text(text, status: status)
-    guard case .bytes(let body) = response.body else { return }
-    let phrase = cmicrohttpd.get_reason_phrase_for(UInt32(clamping: response.status)).map { String(cString: $0) } ?? ""
+    let response = refusal?(HTTPServerRequest("", "/"), status, text) ?? .text(text, status: status)
+    let bytes = ServerCore.bytes(of: response)
+    if !bytes.isEmpty { Parting.send(bytes, over: socket) }
+  }
+
+  /// An answer as it is sent where the library doesn't send it, after which the connection is closed; empty if its body
+  /// isn't in memory.
+  static func bytes(of response: HTTPServerResponse) -> [UInt8] {
+    guard case .bytes(let body) = response.body else { return [] }
+    var response = response
+    // The library may not be there.
+    let phrase =
+      response.status == 503
+      ? "Service Unavailable"
+      : cmicrohttpd.get_reason_phrase_for(UInt32(clamping: response.status)).map { String(cString: $0) } ?? ""
     response.headers["Date"] = HTTPDate.text(SystemTime().now())
     response.headers["Connection"] = "close"
     response.headers["Content-Length"] = "\(body.count)"
     let fields = response.headers.fields.map { "\($0.name): \($0.value)\r\n" }.joined()
-    Parting.send(Array("HTTP/1.1 \(response.status) \(phrase)\r\n\(fields)\r\n".utf8) + body, over: socket)
+    return Array("HTTP/1.1 \(response.status) \(phrase)\r\n\(fields)\r\n".utf8) + body
   }
 
   /// Notes that a handler is at work; false if the server stops.
@@ -162,7 +174,21 @@ final class ServerCore: Sendable {
     }
     for exchange in exchanges { exchange.stop() }
     // Otherwise the end of the last one stops it.
-    if exchanges.isEmpty { stopDaemon() }
+    if exchanges.isEmpty { return stopDaemon() }
+    // Ends after a moment.
+    Task {
+      try? await SystemTime().sleep(for: ServerCore.patience)
+      cutOff()
+    }
+  }
+
+  /// How long a server that stops waits for clients to read their answers.
+  private static let patience = TimeSpan.seconds(1)
+
+  /// Cuts the connections of clients that don't read their answers.
+  private func cutOff() {
+    // Under the lock: an exchange that isn't over has its socket still.
+    state.withLock { for exchange in $0.exchanges.values where exchange.isAnswered { exchange.cutOff() } }
   }
 
   private func stopDaemon() {

@@ -1,5 +1,6 @@
 import Basics
 import CMicroHTTPD
+import Glibc
 import HTTPTypes
 import Synchronization
 
@@ -170,8 +171,8 @@ final class ServerExchange: @unchecked Sendable {
         cmicrohttpd.create_response_from_buffer(
           bytes.count, UnsafeMutableRawPointer(mutating: bytes.baseAddress), .RESPMEM_MUST_COPY)
       }
-    case .stream: reply = makeStream(UInt64.max)
-    case .truncated(let bytes, _): reply = makeStream(UInt64(bytes.count))
+    case .stream: reply = makeStream(UInt64.max, block: response.block)
+    case .truncated(let bytes, _): reply = makeStream(UInt64(bytes.count), block: response.block)
     case .dropped: return nil
     }
     guard let reply else { return nil }
@@ -185,13 +186,13 @@ final class ServerExchange: @unchecked Sendable {
     return reply
   }
 
-  /// Its buffer is small, because each of many streams that are idle has one.
-  ///
-  /// - Parameter size: The size of the body, or the largest number if it is unknown.
-  private func makeStream(_ size: UInt64) -> OpaquePointer? {
+  /// - Parameters:
+  ///   - size: The size of the body, or the largest number if it is unknown.
+  ///   - block: The most bytes at once.
+  private func makeStream(_ size: UInt64, block: Int) -> OpaquePointer? {
     let context = Unmanaged.passRetained(self)
     let reply = cmicrohttpd.create_response_from_callback(
-      size, 1 << 10,
+      size, max(1, block),
       { context, _, buffer, room in
         guard let context, let buffer else { return -2 }
         let exchange = Unmanaged<ServerExchange>.fromOpaque(context).takeUnretainedValue()
@@ -247,6 +248,12 @@ final class ServerExchange: @unchecked Sendable {
       return true
     }
   }
+
+  /// Whether the handler has given its answer, which may not have been sent yet.
+  var isAnswered: Bool { shared.withLock { $0.response != nil } }
+
+  /// Cuts the connection, which is open as long as the exchange isn't over.
+  func cutOff() { shutdown(socket, Int32(SHUT_RDWR)) }
 
   private func abandon(_ isOver: (inout Shared) -> Bool) {
     let (task, chunks) = shared.withLock { shared in

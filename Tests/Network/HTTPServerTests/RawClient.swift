@@ -27,6 +27,16 @@ enum RawClient {
     }
   }
 
+  /// What still comes over a connection, which is closed then.
+  static func answer(over descriptor: Int32) async -> String {
+    await withCheckedContinuation { continuation in
+      Thread.detachNewThread {
+        defer { close(descriptor) }
+        continuation.resume(returning: receive(from: descriptor, until: nil))
+      }
+    }
+  }
+
   static func hangUp(_ descriptors: [Int32]) { for descriptor in descriptors { close(descriptor) } }
 
   private static func connected(to port: Int) -> Int32 {
