@@ -141,7 +141,7 @@ clients: packages database
 
 # Kills the real binary at random moments and counts what was written: commands ROUNDS times, and the agent for SECONDS,
 # with its slots and runs compared with the ledger in the end, plugins in Python and their agents PLUGIN_KILLS times, POST_KILLS times between requests over HTTP and their
-# answers, has one agent do everything at once through kills for SECONDS, posts DELIVERIES to a webhook through kills, asks the API EXAMPLES things of each kind, and for SECONDS more over runs that are retried, values that many
+# answers, has one agent do everything at once through kills for SECONDS, posts DELIVERIES to a webhook through kills, asks the API EXAMPLES things of each kind, and everything with limited tokens, and for SECONDS more over runs that are retried, values that many
 # change at once, journals with holes and commands with children; then checks and runs RECIPES that are made up, plans and
 # runs ORDERS of branches, and simulates seeds for as long; plays HISTORIES random histories in every store, and as many with several programs that
 # share one. At last an agent does all that one does for MINUTES, or for HOURS, and what it holds is
@@ -168,6 +168,7 @@ soak: packages clients
 	  --filter 'deliveries count once through kills'
 	ERRAND_CLIENT_MINUTES=240 ERRAND_EXAMPLES=$(EXAMPLES) $(SUITE) --no-parallel \
 	  --filter 'the agent answers as its document'
+	ERRAND_LIMITS=all $(SUITE) --no-parallel --filter 'errandTests\.LimitTests'
 	ERRAND_HISTORIES=$(HISTORIES) ERRAND_CROWDS=$(HISTORIES) ERRAND_HANDOVERS=$(HISTORIES) $(SUITE) \
 	  --filter 'HistoryTests|FaultTests|CrowdTests|HandoverTests'
 	SOUND=$(RECIPES) ORDERS=$(ORDERS) $(SUITE) --filter 'recipes that check, run|branches, loops and calls writes'

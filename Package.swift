@@ -193,6 +193,9 @@ let package = Package(
             "Threads",
           ]),
         .target(
+          name: "AgentClient",
+          dependencies: ["Agent", "Basics", "HTTPTypes", "Operations", "RunState", "Threads"]),
+        .target(
           name: "AgentHTTP",
           dependencies: [
             "ActionKit", "Agent", "AssistantTools", "Basics", "CPageAssets", "Calendars", "HTTPServer", "ModelContext",
@@ -201,8 +204,9 @@ let package = Package(
         .target(
           name: "AgentRuntime",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "Calendars", "HTTPClient", "LocalFiles", "Operations", "PostgresClient",
-            "Recipes", "Recordings", "RunState", "Runs", "SecretSources", "SharedState", "Threads",
+            "ActionKit", "Agent", "AgentClient", "AgentHTTP", "Basics", "Calendars", "HTTPClient", "LocalFiles",
+            "Operations", "PostgresClient", "Recipes", "Recordings", "RunState", "Runs", "SecretSources", "SharedState",
+            "Threads",
           ]),
         .target(
           name: "AssistantTools",
@@ -215,6 +219,9 @@ let package = Package(
         .tests(
           of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Operations", "ProcessTestKit", "Recipes",
           "RunState", "RunTestKit", "Runs", "Scheduler", "SharedState"),
+        .tests(
+          of: "AgentClient", "ActionKit", "ActionTestKit", "Agent", "AgentHTTP", "Basics", "Calendars", "HTTPTypes",
+          "Operations", "Recipes", "RunState", "Runs"),
         .tests(
           of: "AssistantTools", "ActionTestKit", "Agent", "Basics", "ModelContext", "Operations", "Recipes", "RunState"),
         .tests(of: "AgentRuntime", "ActionKit", "Agent", "Basics", "Recipes", "RunState", "Runs", "SecretSources"),
@@ -300,9 +307,9 @@ let package = Package(
       .executableTarget(
         name: "Benchmarks",
         dependencies: [
-          "ActionKit", "Agent", "Basics", "CBaselines", "Calendars", "Expressions", "HTTPClient", "HTTPServer",
-          "MCPPlugins", "PluginList", "PluginLocks", "PostgresClient", "PostgresTestKit", "Recipes", "RunState", "Runs",
-          "Scheduler", "SharedState", "YAMLReader",
+          "ActionKit", "Agent", "AgentClient", "Basics", "CBaselines", "Calendars", "Expressions", "HTTPClient",
+          "HTTPServer", "MCPPlugins", "Operations", "PluginList", "PluginLocks", "PostgresClient", "PostgresTestKit",
+          "Recipes", "RunState", "Runs", "Scheduler", "SharedState", "YAMLReader",
         ],
         path: "Benchmarks/Rows"),
       .target(

@@ -16,18 +16,14 @@ extension Serving {
     let agent = try serve(home, "connections: { http: { plugin: http, requestTimeout: 10m } }\n")
     defer { kill(agent) }
     try wait(for: 30, agent) { try log(home).contains("\"serving\"") }
-    let talk = try await Talk(home, program: try programName())
+    let talk = try Talk(home, program: try programName())
     func hold(_ numbers: Range<Int>) async throws -> Double {
-      for number in numbers {
-        try talk.ask(Serving.submit(recipe, isDetached: true, number))
-        try await talk.hear("accepted")
-      }
+      for _ in numbers { try await talk.ask(Serving.submission(of: recipe)) }
       try waitUntilIdle(agent)
       return try memory("VmRSS", of: agent)
     }
     let before = try await hold(0..<few)
     let each = try await (hold(few..<many) - before) / Double(many - few)
-    await talk.end()
     return Row(
       "a run in flight, its request included: memory", each, "KB",
       .atMost(50).missed(
@@ -44,12 +40,8 @@ extension Serving {
     do {
       defer { end(agent) }
       try wait(for: 30, agent) { try log(home).contains("\"serving\"") }
-      let talk = try await Talk(home, program: try programName())
-      for number in 0..<count {
-        try talk.ask(Serving.submit(recipe, isDetached: true, number))
-        try await talk.hear("accepted")
-      }
-      await talk.end()
+      let talk = try Talk(home, program: try programName())
+      for _ in 0..<count { try await talk.ask(Serving.submission(of: recipe)) }
       try waitUntilIdle(agent)
       held = try memory("VmRSS", of: agent)
     }

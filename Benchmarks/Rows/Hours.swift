@@ -1,7 +1,8 @@
 import Agent
-import Basics
 import Foundation
 import HTTPServer
+import Operations
+import RunState
 import Synchronization
 
 /// Runs `errand serve` for minutes or hours with everything that an agent does: its memory may not grow.
@@ -79,12 +80,8 @@ struct Hours {
     let process = try serving.serve(home)
     defer { serving.end(process) }
     try serving.wait(for: 30, process) { try serving.log(home).contains("\"serving\"") }
-    let program = try serving.programName()
-    let waiting = try await Talk(home, program: program)
-    let waiter = Serving.submit(Hours.waiting, isDetached: true, 0)
-    try waiting.ask(waiter)
-    try await waiting.hear("accepted")
-    await waiting.end()
+    let talk = try Talk(home, program: try serving.programName())
+    let waiter = try await talk.ask(Serving.submission(of: Hours.waiting)).run
     var samples: [(seconds: Double, megabytes: Double)] = []
     let begin = ContinuousClock.now
     var rounds = 0
@@ -93,7 +90,7 @@ struct Hours {
       samples.append((elapsed, Double(try residentBytes(of: process.processIdentifier)) / 1_048_576))
       if elapsed >= minutes * 60 { break }
       rounds += 1
-      try await round(rounds, home, program, Hours.id(of: waiter))
+      try await round(rounds, talk, waiter)
       if rounds % 5 == 0, let tick = Hours.recipes(server.baseURL)["tick"] {
         // Another text each time, so that it is read again.
         try Data("\(tick)# \(rounds)\n".utf8).write(to: recipes.appending(path: "tick.yaml"))
@@ -110,62 +107,58 @@ struct Hours {
       beside: "\(slope < 0 ? "−" : "+")\(shown(abs(slope))) MB/h")
   }
 
-  private static func id(of submission: Value) -> String { submission["run"]?["run"]?.string ?? "" }
-
   /// The actions of people and programs in one round.
-  private func round(_ number: Int, _ home: URL, _ program: String, _ waiter: String) async throws {
-    let talk = try await Talk(home, program: program)
-    func ask(_ word: String, _ run: String, _ members: [(String, Value)] = [], hears answer: String) async throws {
-      try talk.ask(.map(ValueMap([("ask", .string(word)), ("run", .string(run))] + members)))
-      try await talk.hear(answer)
+  private func round(_ number: Int, _ talk: Talk, _ waiter: String) async throws {
+    func signal(_ name: String, _ run: String? = nil) async throws {
+      try await talk.ask(
+        SendEvent.with {
+          $0.name = name
+          $0.run = run
+        })
     }
-    func signal(_ name: String, _ run: String?) async throws {
-      var event = ValueMap([("name", .string(name))])
-      event["run"] = run.map { .string($0) }
-      try talk.ask(.object(["ask": .string("signal"), "event": .map(event)]))
-      try await talk.hear("received")
+    func resume(_ run: String, until word: Following.Word) async throws {
+      try await talk.follow(ResumeRun.with { $0.run = run }).hear(word)
     }
-    try await signal("ping", nil)
+    try await signal("ping")
     // A run that asks and waits, and has a follower who goes away.
-    let asking = Serving.submit(Hours.asking, isDetached: true, number)
-    try talk.ask(asking)
-    try await talk.hear("accepted")
-    let follower = try await Talk(home, program: program)
-    try follower.ask(.object(["ask": .string("follow"), "run": .string(Hours.id(of: asking))]))
-    if number % 3 == 0 { await follower.end() }
-    let decision: [(String, Value)] = [("approved", .bool(true)), ("by", .string("bench"))]
+    let asking = try await talk.ask(Serving.submission(of: Hours.asking)).run
+    var follower: Following? = try talk.follow(FollowRun.with { $0.run = asking })
+    try await follower?.hear(.run)
+    if number % 3 == 0 { follower = nil }
     for patience in (0..<400).reversed() {
       do {
-        try await ask("decide", Hours.id(of: asking), decision, hears: "decided")
+        try await talk.ask(
+          DecideStep.with {
+            $0.run = asking
+            $0.approved = true
+          })
         break
-      } catch let error as NotMeasured {
-        if patience == 0 { throw error }
+      } catch let refusal as RequestRefusedError where refusal.kind == .notAsked && patience > 0 {
         // It hasn't reached its question yet.
         try await Task.sleep(for: .milliseconds(5))
       }
     }
     if number % 4 == 0 {
-      try await ask("cancel", Hours.id(of: asking), hears: "cancelled")
+      try await talk.ask(CancelRun.with { $0.run = asking })
     } else {
-      try await signal("go", Hours.id(of: asking))
+      try await signal("go", asking)
     }
-    if number % 3 != 0 {
-      try await follower.hear("ended")
-      await follower.end()
-    }
+    try await follower?.hear(.ended)
     // One that fails, and is tried again.
-    let failing = Serving.submit(Hours.failing, isDetached: false, number)
-    try talk.ask(failing)
-    try await talk.hear("ended")
-    let retried = try await talk.asked(
-      .object(["ask": .string("retry"), "run": .string(Hours.id(of: failing))]), hearing: "accepted")
-    try await ask("resume", retried.string ?? "", hears: "ended")
+    let failing = Serving.submission(of: Hours.failing)
+    let failed = failing.run.record.run
+    try await talk.follow(failing).hear(.ended)
+    let retried = try await talk.ask(RetryRun.with { $0.run = failed }).accepted
+    try await resume(retried, until: .ended)
     // A run that is woken, and the views that people look at.
-    try await ask("pause", waiter, [("reason", .string("measured"))], hears: "paused")
-    try await ask("resume", waiter, hears: "waits")
-    try await ask("show", Hours.id(of: failing), hears: "run")
-    try await ask("runs", "", hears: "finished")
-    await talk.end()
+    try await talk.ask(
+      PauseRun.with {
+        $0.run = waiter
+        $0.reason = "measured"
+      })
+    try await resume(waiter, until: .waits)
+    try await talk.ask(ShowRun.with { $0.run = failed })
+    try await talk.ask(ListRuns())
   }
 
   /// The slope of the line that is nearest to all samples, a second.

@@ -1,6 +1,9 @@
 import Agent
+import AgentClient
 import Basics
 import Foundation
+import Operations
+import RunState
 
 /// Measures what `errand serve` and `errand test` hold of finished work: nothing that grows with it.
 extension Serving {
@@ -24,23 +27,23 @@ extension Serving {
   /// The memory that is held for each run that is over, and for each time that a run was woken.
   func growth() async throws -> [Row] {
     [
-      try await growth("a run that is over: memory", 2000, 20_000, bar: 0.5, "runs") { client, count in
-        for number in 0..<count {
-          try client.ask(Serving.submit(Serving.recipe, isDetached: false, number))
-          try await client.hear("ended")
-        }
+      try await growth("a run that is over: memory", 2000, 20_000, bar: 0.5, "runs") { talk, count in
+        for _ in 0..<count { try await talk.follow(Serving.submission(of: Serving.recipe)).hear(.ended) }
       },
-      try await growth("a wake of a run: memory", 200, 2000, bar: 0.5, "wakes") { client, count in
-        let run = Serving.submit(Serving.waiting, isDetached: true, 0)
-        try client.ask(run)
-        try await client.hear("accepted")
-        let id = run["run"]?["run"]?.string ?? ""
-        for number in 0..<count {
-          try client.ask(.object(["ask": .string("pause"), "run": .string(id), "reason": .string("measured")]))
-          // The client that resumed it is told that it is paused; that and the answer come in any order.
-          try await client.hear(number == 0 ? ["paused"] : ["ended", "paused"])
-          try client.ask(.object(["ask": .string("resume"), "run": .string(id)]))
-          try await client.hear("waits")
+      try await growth("a wake of a run: memory", 200, 2000, bar: 0.5, "wakes") { talk, count in
+        let run = try await talk.ask(Serving.submission(of: Serving.waiting)).run
+        var resumed: Following?
+        for _ in 0..<count {
+          try await talk.ask(
+            PauseRun.with {
+              $0.run = run
+              $0.reason = "measured"
+            })
+          // The client that resumed it is told that it was left.
+          try await resumed?.hear(.ended)
+          let next = try talk.follow(ResumeRun.with { $0.run = run })
+          try await next.hear(.waits)
+          resumed = next
         }
       },
     ]
@@ -74,25 +77,21 @@ extension Serving {
     let server = try serve(home)
     defer { end(server) }
     try wait(for: 30, server) { try log(home).contains("\"serving\"") }
-    let talk = try await Talk(home, program: try programName())
+    let talk = try Talk(home, program: try programName())
     try await body(talk, few)
     let before = try residentBytes(of: server.processIdentifier)
     try await body(talk, many - few)
     let each = Double(try residentBytes(of: server.processIdentifier) - before) / 1024 / Double(many - few)
-    await talk.end()
     return Row(what, each, "KB", .atMost(bar))
   }
 
-  static func submit(_ recipe: String, isDetached: Bool, _ number: Int) -> Value {
+  /// The request that submits a new run of a recipe.
+  static func submission(of recipe: String) -> SubmitRun {
     let file = "recipes/measured.yaml"
-    return .object([
-      "ask": .string("submit"), "detach": .bool(isDetached),
-      "run": .object([
-        "run": .string("\(UUID())".lowercased()), "at": .string("\(SystemTime().now())"), "recipe": .string("measured"),
-        "file": .string(file), "texts": .object([file: .string(recipe)]), "inputs": .object([:]),
-        "sandbox": .bool(false), "program": .string("benchmarks"),
-      ]),
-    ])
+    let run = RunCreated(
+      run: Durability.newID(), at: Durability.now, recipe: "measured", file: file,
+      texts: .inline(.object([file: .string(recipe)])), inputs: .object([:]), program: "benchmarks")
+    return SubmitRun.with { $0.run = Stored(run) }
   }
 
   /// The output of `--version`.
@@ -112,48 +111,64 @@ extension Serving {
   func programName() throws -> String { try version().split(separator: " ").prefix(2).joined(separator: " ") }
 }
 
-/// A client of an agent, which hears one answer after another.
-final class Talk {
-  private let client: AgentClient
+/// A client of an agent, which has a connection for each request.
+struct Talk {
+  private let agent: FolderAgent
 
-  init(_ home: URL, program: String) async throws {
+  init(_ home: URL, program: String) throws {
     let identity = AgentIdentity(program: program, configuration: home.appending(path: "errand.yaml").path)
     let state = home.appending(path: ".errand").path
-    guard let client = try await AgentClient.connect(state, identity: identity, clock: SystemTime()) else {
+    guard let agent = try FolderAgent.find(state, identity: identity, time: SystemTime()) else {
       throw NotMeasured("there is no agent in \(state)")
     }
-    self.client = client
+    self.agent = agent
   }
 
-  func ask(_ request: Value) throws { try client.send(request) }
-
-  /// Waits for an answer with that member, and gives the member.
+  /// The answer to an operation, without events.
   @discardableResult
-  func hear(_ member: String) async throws -> Value { try await hear([member]) }
+  func ask<Asked: Operations.Operation>(_ operation: Asked) async throws -> Asked.Answer {
+    guard let answer = try await agent.answer(to: operation) else { throw Talk.isOver }
+    return answer
+  }
 
-  /// Waits for an answer with each of some members, in any order, and gives the last one.
-  @discardableResult
-  func hear(_ members: Set<String>) async throws -> Value {
-    var missing = members
-    for try await answer in client.replies {
-      // Progress reports failed steps, too.
-      if answer["progress"] != nil { continue }
-      if let failure = answer["failed"] ?? answer["error"] { throw NotMeasured((try? JSON.text(failure)) ?? "failed") }
-      if let member = missing.first(where: { answer[$0] != nil }), let value = answer[member] {
-        missing.remove(member)
-        if missing.isEmpty { return value }
-      } else if answer["ended"] != nil {
-        // Nothing more comes of that run.
-        throw NotMeasured("the run was left before '\(missing.sorted().joined(separator: "' and '"))' came")
-      }
+  /// The events of an operation, over a connection of their own.
+  func follow(_ operation: some StreamingOperation) throws -> Following {
+    Following(events: try agent.events(of: operation))
+  }
+
+  fileprivate static let isOver = NotMeasured("the agent went away")
+}
+
+/// The events of a run, which are heard one after another; dropping it closes the connection.
+struct Following {
+  /// The events that a client waits for.
+  enum Word: String {
+    /// The run is on disk.
+    case accepted
+    /// The run as it is at the beginning.
+    case run
+    case waits
+    /// The run is over, or was left.
+    case ended
+  }
+
+  fileprivate let events: AsyncThrowingStream<RunEvent, any Error>
+
+  /// Waits for an event, past others.
+  func hear(_ wanted: Word) async throws {
+    for try await event in events {
+      let word: Word? =
+        switch event {
+        case .accepted: .accepted
+        case .run: .run
+        case .waits: .waits
+        case .ended: .ended
+        case .progress, .notice: nil
+        }
+      if word == wanted { return }
+      // Nothing more comes of that run.
+      if word == .ended { throw NotMeasured("the run was left before '\(wanted.rawValue)' came") }
     }
-    throw NotMeasured("the agent went away")
+    throw Talk.isOver
   }
-
-  func asked(_ request: Value, hearing member: String) async throws -> Value {
-    try ask(request)
-    return try await hear(member)
-  }
-
-  func end() async { await client.close() }
 }

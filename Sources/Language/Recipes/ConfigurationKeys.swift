@@ -19,7 +19,7 @@ extension KeySet {
     Key("history", .keys(.history), "How long finished runs and slots are kept."),
     Key(
       "server", .keys(.server),
-      "Where browsers and programs reach errand serve; without 'server', they reach it only through its sockets."),
+      "Where browsers and programs reach errand serve; without 'server', they reach it only through its socket."),
   ])
 
   static let postgres = KeySet([

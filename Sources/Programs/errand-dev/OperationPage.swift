@@ -6,11 +6,13 @@ import RunState
 func operationPage() -> String {
   var lines = [
     "# Requests to an agent", "",
-    "Each command, API path and page sends one of these requests to the agent of a state folder. On the socket `agent.sock`, a request is a JSON object whose member `ask` names the request. "
-      + "[`AgentProtocol.swift`](../Sources/Runtime/Agent/AgentProtocol.swift) explains the lines, and "
-      + "[`SocketAnswers.swift`](../Sources/Runtime/Operations/SocketAnswers.swift) the answers.", "",
-    "On the socket, the agent identifies the caller by the account that the kernel reports. A client of the agent's own "
-      + "account can name a person when it connects. A request never says who sends it.", "",
+    "Each command, API path and page sends one of these requests to the agent of a state folder. Commands send them in "
+      + "the exact form: `POST /api/v1/operations/NAME`, with the members below as a JSON object. "
+      + "[`ExactForm.swift`](../Sources/Runtime/Operations/ExactForm.swift) explains it. Other programs use the paths of the API.",
+    "",
+    "On the socket of the folder, `api.sock`, the agent identifies the caller by the account that the kernel reports. A "
+      + "client of the agent's own account can name a person with each request. At an address, the caller is the token. The "
+      + "members of a request never say who sends it.", "",
     "Any request can be refused as `request` if it doesn't match this page, and as `state` if the agent can't use its state.",
   ]
   lines += operationTable()

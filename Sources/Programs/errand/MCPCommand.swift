@@ -120,7 +120,7 @@ private actor ToolAgent {
   func caller(note: @escaping @Sendable (String) -> Void) -> ToolCaller {
     ToolCaller(
       principal: "account",
-      answer: { [self] operation throws(RequestRefusedError) in try await ask(operation) },
+      answer: { [self] operation, recipes throws(RequestRefusedError) in try await ask(operation, among: recipes) },
       follow: { [self] run throws(RequestRefusedError) in try await follow(run) },
       outlivesAgent: true, hide: { [self] in hide($0) }, note: note)
   }
@@ -159,7 +159,7 @@ private actor ToolAgent {
       settle(task, opened)
       switch opened {
       case .failure(let error):
-        throw RequestRefusedError(error.kind == .locked ? .conflict : .state, error.message)
+        throw ToolAgent.refusal(error)
       case .success(let connection): if !connection.isAgent { return connection }
       }
     }
@@ -214,25 +214,33 @@ private actor ToolAgent {
 
   // MARK: Requests
 
-  private func ask(_ operation: any Operation) async throws(RequestRefusedError) -> any OperationAnswer {
+  private func ask(
+    _ operation: any Operation, among recipes: [String]
+  ) async throws(RequestRefusedError) -> any OperationAnswer {
     // An agent that ended may or may not have executed the request; the requests made here may be repeated.
     for _ in 0..<3 {
       let connection = try await connection()
-      let answer = await answer(to: operation, over: connection)
+      let answer = await answer(to: operation, among: recipes, over: connection)
       await leave(connection)
       if let answer { return try answer.get() }
     }
     throw RequestRefusedError(.state, "the agent ended; try again")
   }
 
+  private static func refusal(_ error: RuntimeError) -> RequestRefusedError {
+    RequestRefusedError(error.kind == .locked ? .conflict : .state, error.message)
+  }
+
   /// The answer or the refusal; nil if the agent ended.
   private func answer<Asked: Operation>(
-    to operation: Asked, over connection: AgentConnection
+    to operation: Asked, among recipes: [String], over connection: AgentConnection
   ) async -> Result<any OperationAnswer, RequestRefusedError>? {
     do {
-      return try await connection.answer(to: operation).map { .success($0) }
+      return try await connection.answer(to: operation, among: recipes).map { .success($0) }
     } catch let refusal as RequestRefusedError {
       return .failure(refusal)
+    } catch let error as RuntimeError {
+      return .failure(ToolAgent.refusal(error))
     } catch {
       return nil
     }

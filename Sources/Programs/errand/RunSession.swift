@@ -237,18 +237,15 @@ struct RunSession: Sendable {
     var run = origin.run
     var known: RunStatus?
     var isServed: Bool?
-    var isAgain = false
+    var submit = SubmitRun.with {
+      $0.run = Stored(origin)
+      $0.secrets = secrets
+      $0.key = key
+    }
     while isServed == nil {
       let connection = try await access.connection()
       do throws(RuntimeError) {
         // An agent that ended may or may not have accepted the run; the next agent knows.
-        let submit = SubmitRun.with {
-          $0.run = Stored(origin)
-          $0.secrets = secrets
-          $0.detach = true
-          $0.again = isAgain
-          $0.key = key
-        }
         if let answer = try await AgentRequests(connection: connection).askOnce(submit) {
           (run, isServed, known) = (answer.run, answer.isServing, answer.known)
         }
@@ -257,7 +254,7 @@ struct RunSession: Sendable {
         throw error
       }
       await connection.leave()
-      isAgain = true
+      submit.again = true
     }
     console.out(run)
     if let known {
@@ -378,10 +375,8 @@ struct RunSession: Sendable {
       failures += 1
       try? await time.sleep(for: .milliseconds(250 << failures))
       if let code = Signals.shared.received { return code }
-      request = FollowRun.with {
-        $0.run = run
-        $0.snapshot = true
-      }
+      request = FollowRun.with { $0.run = run }
+      followed.noteCut()
     }
   }
 
@@ -446,7 +441,8 @@ struct RunSession: Sendable {
       for try await event in events {
         followed?.hear()
         switch event {
-        case .run(let record): console.say("connected again; the run is \(record.status.rawValue)")
+        case .run(let record):
+          if followed?.isAgain == true { console.say("connected again; the run is \(record.status.rawValue)") }
         case .accepted(let answer):
           accepted = answer.run
           followed?.note(answer.run)
@@ -504,9 +500,9 @@ struct RunSession: Sendable {
 
 /// The run that a command follows: its own, or the one that has its key.
 private final class FollowedRun: Sendable {
-  private let content: Mutex<(id: String, answers: Int)>
+  private let content: Mutex<(id: String, answers: Int, isAgain: Bool)>
 
-  init(_ id: String) { content = Mutex((id, 0)) }
+  init(_ id: String) { content = Mutex((id, 0, false)) }
 
   var id: String { content.withLock { $0.id } }
   /// How many answers came.
@@ -514,6 +510,10 @@ private final class FollowedRun: Sendable {
 
   func note(_ id: String) { content.withLock { $0.id = id } }
   func hear() { content.withLock { $0.answers += 1 } }
+  /// Notes that the connection was cut, and is made again.
+  func noteCut() { content.withLock { $0.isAgain = true } }
+  /// Whether the connection was made again.
+  var isAgain: Bool { content.withLock { $0.isAgain } }
 }
 
 extension RunStatus {

@@ -12,12 +12,6 @@ struct RunWatchCommand: DispatchedCommand {
   let session: RunSession
 
   func run() async throws(RuntimeError) -> ExitCode {
-    if let remote = session.access.remote {
-      throw RuntimeError(
-        .usage,
-        "'errand runs watch' can't watch an agent elsewhere yet; run it on the agent's machine, or read \(remote.url)/api/v1/events with the token"
-      )
-    }
     let connection = try await session.access.connection()
     let result: Result<ExitCode, RuntimeError>
     do throws(RuntimeError) { result = .success(try await watch(connection)) } catch { result = .failure(error) }
@@ -86,7 +80,8 @@ private struct ChangeLines: Sendable {
       console.say(
         notice.kind == .missed
           ? "changes were missed; to see all runs: errand runs"
-          : "watching the runs in \(session.workspace.stateName); Ctrl-C ends it")
+          : "watching the runs \(session.access.remote.map { "at \($0.url)" } ?? "in \(session.workspace.stateName)"); Ctrl-C ends it"
+      )
       return
     }
     let clock = session.workspace.wallClock(now)

@@ -62,20 +62,35 @@ struct ServeCommand: DispatchedCommand {
     let current = Current(factory)
     var session = RunSession(workspace, secrets, console, time: time)
     try read(into: &session.access)
-    let connection = try await session.access.serve { current.value }
     let log = ServeLog(
       console, format: parsed["log-format"].text.flatMap(ProgressDisplay.Format.init(rawValue:)) ?? .text, time: time,
       zone: LocalZone(of: workspace))
-    guard let agent = connection.agent, let schedules = agent.schedules else { return .unavailable }
+    // Read first, so that no child inherits the variables.
+    let handed = SystemdNotice.sockets
+    let settings = ServeCommand.settings(of: workspace, besides: handed)
+    let pages = AgentAccess.ServedPages(settings) { log.clock }
+    let connection = try await session.access.serve(pages) { current.value }
+    guard let agent = connection.agent, let schedules = agent.schedules, let api = connection.socket?.api else {
+      return .unavailable
+    }
     return try await Service(
       dispatch: dispatch, access: session.access, current: current, connection: connection, agent: agent, log: log,
-      time: time,
-      schedules: schedules
+      time: time, schedules: schedules, settings: settings, api: api, handed: handed
     ).run()
   }
 }
 
 extension ServeCommand {
+  /// The settings of the API and the pages; addresses that systemd opened must meet the same conditions as errand.yaml's.
+  private static func settings(of workspace: Workspace, besides handed: [Int32]) -> ServerSettings {
+    var settings = workspace.configuration.server
+    if !handed.isEmpty {
+      settings.listen = handed.compactMap(SocketName.init).filter { !$0.isLocal }
+        .map { ServerSettings.Address(host: $0.host, port: $0.port) }
+    }
+    return settings
+  }
+
   /// Reads which runs of a shared state this process claims, and how many.
   private func read(into access: inout AgentAccess) throws(RuntimeError) {
     if access.workspace.database == nil,
@@ -126,6 +141,10 @@ private struct Service {
   let log: ServeLog
   let time: any TimeSource
   let schedules: ScheduleHost
+  let settings: ServerSettings
+  let api: APIServer
+  /// The sockets that systemd holds.
+  let handed: [Int32]
   let notice = SystemdNotice()
 
   /// The events that the agent handles besides its runs.
@@ -171,9 +190,7 @@ private struct Service {
     let giver = Task { await giveBackMemory(after: ends) }
     defer { for task in [hangUps, end, life, upkeep, giver] { task.cancel() } }
 
-    // Read first, so that no child inherits the variables.
-    let handed = SystemdNotice.sockets
-    let api = try await openDoors(besides: handed)
+    try await listen()
     // Its port may differ from errand.yaml.
     if current.value.sandboxes != nil { agent.host.setBase(agent.service.sessions.base) }
     let mayLead = !dispatch.parsed["no-schedules"].isGiven
@@ -195,7 +212,7 @@ private struct Service {
         : "SIGTERM ends it cleanly; SIGHUP reads errand.yaml again")
     for run in left { log.say(.parked(run)) }
     tellFaults()
-    try take(handed, api)
+    try takeSockets()
     if let sandboxes = current.value.sandboxes { tell(of: sandboxes) }
     notice.ready(await summary())
     Service.giveBackMemory()
@@ -204,7 +221,6 @@ private struct Service {
     notice.stopping()
     if failure == nil { log.say("stopping", "finishing what is in flight; a second signal ends at once") }
     await api.stop()
-    unlink("\(current.value.workspace.stateFolder)/\(SocketAddress.httpName)")
     await connection.leave()
     if let failure { throw RuntimeError(failure, isShared: agent.store.sharing != nil) }
     let after =
@@ -235,47 +251,25 @@ private struct Service {
         + "worker: { name: … }", .warning, [("worker", name)])
   }
 
-  /// Listens for requests over HTTP: on `api.sock` always, and on the addresses of errand.yaml, unless systemd holds some.
-  private func openDoors(besides handed: [Int32]) async throws(RuntimeError) -> APIServer {
-    let workspace = current.value.workspace
-    var settings = workspace.configuration.server
-    if !handed.isEmpty {
-      // Addresses that systemd opened must meet the same conditions as errand.yaml's.
-      settings.listen = handed.compactMap(SocketName.init).filter { !$0.isLocal }
-        .map { ServerSettings.Address(host: $0.host, port: $0.port) }
-    }
+  /// Listens on the addresses of errand.yaml, unless systemd holds some.
+  private func listen() async throws(RuntimeError) {
     if let refusal = settings.refusal(hasTokens: !(await agent.store.tokens().isEmpty)) {
       throw RuntimeError(.configuration, refusal)
     }
-    let api = APIServer(
-      agent.service, store: agent.store, settings: settings, program: "errand \(version)", time: time,
-      clock: { [log] in log.clock })
     (agent.store as? FileStateStore)?.observeCommits { [metrics = api.metrics] in
       metrics.count($0, syncTime: $1, recipe: $2)
     }
-    do {
-      let listener = try SocketAddress.listen(in: workspace.stateFolder, SocketAddress.httpName)
-      do throws(HTTPServerError) { try api.listen(on: listener) } catch {
-        // The library that speaks HTTP may not be installed; where no address is named, recipes run without it.
-        guard settings.listen.isEmpty, handed.isEmpty else { throw error }
-        log.say("noAPI", "the API and the pages are unavailable: \(error.message)", .warning)
+    for address in handed.isEmpty ? settings.listen : [] {
+      let port: Int
+      do throws(HTTPServerError) { port = try listen(on: address) } catch {
+        throw RuntimeError(.unavailable, error.message)
       }
-      for address in handed.isEmpty ? settings.listen : [] {
-        let port = try listen(api, on: address)
-        log.say("listening", "listens on http://\(ServerSettings.Address(host: address.host, port: port).text)")
-      }
-    } catch let error as HTTPServerError {
-      throw RuntimeError(.unavailable, error.message)
-    } catch let error as AgentError {
-      throw RuntimeError(.unavailable, error.message)
-    } catch {
-      throw RuntimeError(.unavailable, "\(error)")
+      log.say("listening", "listens on http://\(ServerSettings.Address(host: address.host, port: port).text)")
     }
-    return api
   }
 
   /// Takes over the sockets that systemd holds, so that clients wait while the agent starts again, and none is refused.
-  private func take(_ handed: [Int32], _ api: APIServer) throws(RuntimeError) {
+  private func takeSockets() throws(RuntimeError) {
     guard !handed.isEmpty else { return }
     do throws(HTTPServerError) {
       for descriptor in handed { try api.listen(on: descriptor) }
@@ -287,7 +281,7 @@ private struct Service {
   }
 
   /// Listens on an address; in a sandbox on any free port, if the agent itself has that one.
-  private func listen(_ api: APIServer, on address: ServerSettings.Address) throws(HTTPServerError) -> Int {
+  private func listen(on address: ServerSettings.Address) throws(HTTPServerError) -> Int {
     do throws(HTTPServerError) { return try api.listen(on: address) } catch {
       guard current.value.sandboxes != nil, address.port != 0 else { throw error }
       return try api.listen(on: ServerSettings.Address(host: address.host, port: 0))

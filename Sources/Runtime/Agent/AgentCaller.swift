@@ -39,6 +39,16 @@ package struct AgentCaller: Sendable, Equatable {
     isOwn = false
   }
 
+  /// The caller, limited to those of some recipes that it sees; unchanged if none are named.
+  package func limited(to recipes: [String]) -> AgentCaller {
+    if recipes.isEmpty { return self }
+    var limited = self
+    limited.recipes = recipes.filter(sees)
+    // No recipe has this name: no recipes at all would mean all of them.
+    if limited.recipes.isEmpty { limited.recipes = [""] }
+    return limited
+  }
+
   package func sees(recipe: String) -> Bool {
     recipes.isEmpty || recipes.contains { $0.hasSameScalars(as: recipe) }
   }

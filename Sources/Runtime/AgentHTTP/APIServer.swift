@@ -1,4 +1,4 @@
-/// The agent over HTTP: the same operations as on its socket, for programs and people elsewhere.
+/// The agent over HTTP: its operations, for programs of its own account, and for programs and people elsewhere.
 ///
 /// Each request goes through the same steps: is the agent meant (`Host`), may the page ask (`Origin`), what is asked
 /// (`Entrance`, `Routes`), who asks (the kernel for a Unix socket, else a token), may the caller (its scopes and recipes),
@@ -11,7 +11,7 @@ package import Basics
 import Glibc
 package import HTTPServer
 package import Recipes
-package import RunState
+import RunState
 import Runs
 import Synchronization
 
@@ -26,8 +26,9 @@ package final class APIServer: Sendable {
   package let metrics = Metrics()
   private let settings: ServerSettings
   private let time: any TimeSource
-  /// The program with its version.
-  private let program: String
+  /// The program with its version, and the configuration.
+  private let identity: AgentIdentity
+  private var program: String { identity.program }
   /// The clock of the people who look at pages.
   private let clock: @Sendable () -> WallClock
   private let content = Mutex(Content())
@@ -35,39 +36,61 @@ package final class APIServer: Sendable {
   private struct Content {
     var servers: [HTTPServer] = []
     var streams = 0
+    /// The streams of programs of this account, which have places of their own.
+    var ownStreams = 0
+    /// Told when the last of them ends.
+    var waiters: [CheckedContinuation<Void, Never>] = []
     var isReady = false
     /// The document of the API, made when it is asked for first.
     var document: String?
+
+    mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
+      defer { waiters = [] }
+      return waiters
+    }
   }
 
   /// The most streams at once.
   static let mostStreams = 200
+  /// The most streams of programs over the Unix socket, so that there is room for those that only ask something.
+  static let mostOwnStreams = limits.connections - 100
+  /// How long an agent that ends waits for its clients to read the last events of their runs.
+  private static let patience = TimeSpan.seconds(1)
   /// How long a caller may wait for the end of a run that it starts.
   static let longestWait = 300
 
   package init(
-    _ service: AgentParts, store: any StateStore, settings: ServerSettings, program: String, time: any TimeSource,
+    _ service: AgentParts, settings: ServerSettings, identity: AgentIdentity, time: any TimeSource,
     clock: @escaping @Sendable () -> WallClock
   ) {
     self.clock = clock
     self.service = service
-    self.store = store
+    store = service.store
     self.settings = settings
-    self.program = program
+    self.identity = identity
     self.time = time
     authenticator = Authenticator(store: store, settings: settings, time: time)
     tools = ToolService(
-      settings.tools, version: program.split(separator: " ").last.map { String($0) } ?? program, time: time)
+      settings.tools, version: identity.program.split(separator: " ").last.map { String($0) } ?? identity.program,
+      time: time)
     if let url = settings.publicURL { service.sessions.setBase(url) }
     service.webhooks?.setLocal(settings.publicURL == nil && settings.listen.allSatisfy(\.isLoopback))
   }
 
   // MARK: Life
 
-  /// Listens on a socket that was made elsewhere, such as `api.sock` or one of systemd's.
+  /// Makes a server of a socket that listens already.
+  ///
+  /// - Parameter isOwn: Whether only this account's programs reach it, whose recipes and inputs may be large.
+  package func server(of descriptor: Int32, isOwn: Bool) throws(HTTPServerError) -> HTTPServer {
+    var limits = APIServer.limits
+    if isOwn { limits.bodyBytes = JSON.Limits().bytes }
+    return try HTTPServer(listening: descriptor, limits: limits, refusal: refusal) { [self] in await answer($0) }
+  }
+
+  /// Listens on a socket that was made elsewhere, such as one of systemd's.
   package func listen(on descriptor: Int32) throws(HTTPServerError) {
-    add(
-      try HTTPServer(listening: descriptor, limits: APIServer.limits, refusal: refusal) { [self] in await answer($0) })
+    add(try server(of: descriptor, isOwn: false))
   }
 
   /// Listens on an address; gives the port.
@@ -88,7 +111,29 @@ package final class APIServer: Sendable {
   /// Says that the agent has read its recipes and resumed its runs.
   package func becomeReady() { content.withLock { $0.isReady = true } }
 
-  /// Accepts nothing more, ends the streams, and returns when what was asked is answered.
+  /// Waits for the programs of this account to read the last events of their runs, when no run continues here.
+  package func settle() async {
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await self.ownStreamsEnd() }
+      group.addTask { [time] in try? await time.sleep(for: APIServer.patience) }
+      await group.next()
+      group.cancelAll()
+      // Those that still wait are told that nothing more is waited for.
+      for waiter in content.withLock({ $0.takeWaiters() }) { waiter.resume() }
+    }
+  }
+
+  private func ownStreamsEnd() async {
+    await withCheckedContinuation { continuation in
+      let isOver = content.withLock { content in
+        if content.ownStreams > 0 { content.waiters.append(continuation) }
+        return content.ownStreams == 0
+      }
+      if isOver { continuation.resume() }
+    }
+  }
+
+  /// Accepts nothing more on the addresses, ends the streams, and returns when what was asked is answered.
   package func stop() async {
     let servers = content.withLock { content in
       defer { content.servers = [] }
@@ -109,6 +154,10 @@ package final class APIServer: Sendable {
       if context.isKnown { response = masked(response) }
     }
     metrics.count(status: response.status, after: time.elapsed() - began)
+    if Entrance(path: request.rawPath) == .operations {
+      response.headers[ExactForm.program] = identity.program
+      if request.account != nil { response.headers[ExactForm.process] = "\(getpid())" }
+    }
     return APIServer.withSecurityHeaders(response)
   }
 
@@ -175,6 +224,9 @@ package final class APIServer: Sendable {
     _ request: HTTPServerRequest, _ context: inout RequestContext
   ) async throws(Problem) -> HTTPServerResponse {
     let entrance = Entrance(path: request.rawPath)
+    guard service.agent.isServing || entrance.isOfEveryAgent else {
+      throw Problem(.noSuchPath, "only 'errand serve' has \(request.rawPath.brief); this agent ends with its command")
+    }
     try authenticator.checkHost(request)
     try authenticator.checkOrigin(request)
     context.isPage = entrance == .pages || entrance == .login || context.isPage && entrance != .tools
@@ -186,7 +238,9 @@ package final class APIServer: Sendable {
     let caller: AgentCaller
     switch entrance.identity {
     case .anyone: return try await answer(request, at: entrance)
-    case .token: caller = try await authenticator.caller(of: request)
+    case .token:
+      let local = entrance == .operations ? ExactHandler.caller(of: request) : nil
+      if let local { caller = local } else { caller = try await authenticator.caller(of: request) }
     case .visitor:
       guard let visitor = try await authenticator.visitor(of: request, service.sessions) else {
         return unknown(request)
@@ -194,11 +248,11 @@ package final class APIServer: Sendable {
       caller = visitor
     }
     context.isKnown = true
-    if let scope = entrance.scope { try check(.token(scope), for: caller, entrance.need) }
+    if let scope = entrance.scope { try check(.token(scope), for: caller) }
     switch entrance {
     case .metrics: return .text(try await figures(for: caller), type: Metrics.type)
     case .tools: return try await toolAnswer(request, caller)
-    case .lines: return try await lines(request, caller)
+    case .operations: return try await exact(request, caller)
     case .pages: return try await page(request, caller)
     default:
       guard let routed else { throw Problem(.noSuchPath, "there is nothing at \(request.rawPath.brief)") }
@@ -219,6 +273,9 @@ package final class APIServer: Sendable {
       }
       return .text("ready\n")
     case .document: return .json(document())
+    case .requests:
+      throw Problem(
+        .held, "this agent is \(program), whose commands ask in another form; use \(program)", status: 410)
     case .login: return try await loginPage.answer(request)
     default:
       if let asset = PageAssets.answer(request.rawPath) { return asset }
@@ -385,8 +442,8 @@ package final class APIServer: Sendable {
   private func toolCaller(_ caller: AgentCaller) -> ToolCaller {
     ToolCaller(
       principal: caller.token ?? "account:\(caller.account)",
-      answer: { [service] operation throws(RequestRefusedError) in
-        try await service.performed(operation, for: caller)
+      answer: { [service] operation, recipes throws(RequestRefusedError) in
+        try await service.performed(operation, for: caller.limited(to: recipes))
       },
       follow: { [service] run throws(RequestRefusedError) in
         let (stream, sink) = AsyncThrowingStream<RunEvent, any Error>.makeStream()
@@ -408,25 +465,38 @@ package final class APIServer: Sendable {
 
   // MARK: Streams
 
-  /// Answers a request of the command line as lines.
-  private func lines(_ request: HTTPServerRequest, _ caller: AgentCaller) async throws(Problem) -> HTTPServerResponse {
-    let handler = RequestDoor(service: service, authenticator: authenticator, program: program)
-    let (line, isStream) = try handler.asked(request, by: caller)
-    return handler.response(to: line, from: caller, lease: isStream ? try lease() : nil)
+  /// Answers a request in the exact form.
+  private func exact(_ request: HTTPServerRequest, _ caller: AgentCaller) async throws(Problem) -> HTTPServerResponse {
+    let handler = ExactHandler(service: service, authenticator: authenticator, identity: identity)
+    try handler.checkIdentity(request)
+    let (operation, caller) = try handler.operation(of: request, for: caller)
+    guard ExactHandler.wantsEvents(request), let operation = operation as? any StreamingOperation else {
+      return await handler.response(to: operation, from: caller, isLocal: request.account != nil)
+    }
+    return handler.events(of: operation, for: caller, lease: try lease(isOwn: caller.isOwn))
   }
 
   /// A place among the streams.
-  private func lease() throws(Problem) -> StreamLease {
+  private func lease(isOwn: Bool = false) throws(Problem) -> StreamLease {
     let hasRoom = content.withLock { content in
-      guard content.streams < APIServer.mostStreams else { return false }
-      content.streams += 1
+      guard isOwn ? content.ownStreams < APIServer.mostOwnStreams : content.streams < APIServer.mostStreams else {
+        return false
+      }
+      if isOwn { content.ownStreams += 1 } else { content.streams += 1 }
       return true
     }
     guard hasRoom else {
+      let most = isOwn ? APIServer.mostOwnStreams : APIServer.mostStreams
       throw Problem(
-        .tooMany, "\(APIServer.mostStreams) streams are open, and more aren't possible", headers: ["Retry-After": "15"])
+        .tooMany, "\(most) streams are open, and more aren't possible", headers: ["Retry-After": "15"])
     }
-    return StreamLease { [self] in content.withLock { $0.streams -= 1 } }
+    return StreamLease { [self] in
+      let waiters = content.withLock { content in
+        if isOwn { content.ownStreams -= 1 } else { content.streams -= 1 }
+        return isOwn && content.ownStreams == 0 ? content.takeWaiters() : []
+      }
+      for waiter in waiters { waiter.resume() }
+    }
   }
 
   private func stream(_ asked: any StreamingOperation, for caller: AgentCaller) throws(Problem) -> HTTPServerResponse {

@@ -5,6 +5,7 @@
 // callers.
 import Agent
 import HTTPServer
+import Operations
 import Recipes
 import RunState
 
@@ -20,8 +21,10 @@ enum Entrance: Hashable, CaseIterable {
   case metrics
   /// Tools of assistants.
   case tools
-  /// The requests of the command line from elsewhere.
-  case lines
+  /// Operations in the exact form, for errand itself.
+  case operations
+  /// The requests of errand before 0.6.0, which had a protocol of their own.
+  case requests
   /// The paths that verbs declare.
   case api
   /// Logging in and out.
@@ -46,7 +49,8 @@ enum Entrance: Hashable, CaseIterable {
       case "/openapi.json", "\(apiRoot)/openapi.json": .document
       case "/metrics": .metrics
       case ToolHandler.path: .tools
-      case RequestDoor.path: .lines
+      case "\(apiRoot)/requests": .requests
+      case _ where path.hasPrefix(ExactForm.path): .operations
       case "/login", "/logout": .login
       case _ where path.hasPrefix(Webhook.root): .hooks
       case _ where path.hasPrefix("\(apiRoot)/"): .api
@@ -58,8 +62,8 @@ enum Entrance: Hashable, CaseIterable {
 
   var identity: Identity {
     switch self {
-    case .hooks, .health, .readiness, .document, .problems, .assets, .login: .anyone
-    case .metrics, .tools, .lines, .api: .token
+    case .hooks, .health, .readiness, .document, .problems, .assets, .login, .requests: .anyone
+    case .metrics, .tools, .operations, .api: .token
     case .pages: .visitor
     }
   }
@@ -69,21 +73,25 @@ enum Entrance: Hashable, CaseIterable {
     switch self {
     case .metrics: .metrics
     case .tools: .read
-    case .lines: .data
     default: nil
     }
   }
 
-  /// The things that need the scope, as the end of a refusal.
-  var need: String { self == .lines ? "'errand --remote' needs for every command" : "this needs" }
-
   /// The methods that are answered; nil where the path decides.
   var methods: [String]? {
     switch self {
-    case .tools, .lines: ["POST"]
+    case .tools, .operations, .requests: ["POST"]
     case .health, .readiness, .document, .problems, .assets, .metrics: ["GET", "HEAD"]
     case .login: ["GET", "HEAD", "POST"]
     case .hooks, .api, .pages: nil
+    }
+  }
+
+  /// Whether an agent answers that doesn't serve, such as one of a single command.
+  var isOfEveryAgent: Bool {
+    switch self {
+    case .operations, .requests, .api, .health, .readiness, .document, .problems: true
+    case .hooks, .assets, .metrics, .tools, .login, .pages: false
     }
   }
 

@@ -11,12 +11,12 @@ package struct Problem: Error, Sendable {
     /// Why the agent refuses.
     case refusal(RequestRefusedError.Kind)
     case unauthorized, unverified, foreignHost, foreignOrigin, noSuchPath, method, mediaType, tooLarge,
-      headTooLarge, tooMany, fault
+      headTooLarge, tooMany, held, missingLibrary, fault
 
     package static let all: [Kind] =
       RequestRefusedError.Kind.allCases.map { .refusal($0) } + [
         .unauthorized, .unverified, .foreignHost, .foreignOrigin, .noSuchPath, .method, .mediaType, .tooLarge,
-        .headTooLarge, .tooMany, .fault,
+        .headTooLarge, .tooMany, .held, .missingLibrary, .fault,
       ]
 
     package static let forbidden = Kind.refusal(.forbidden)
@@ -33,11 +33,11 @@ package struct Problem: Error, Sendable {
       case .refusal(.request): 400
       case .refusal(.notFound), .noSuchPath: 404
       case .refusal(.ambiguous), .refusal(.ended), .refusal(.notAsked), .refusal(.conflict), .refusal(.serving),
-        .refusal(.planChanged):
+        .refusal(.planChanged), .held:
         409
       case .refusal(.notAllowed), .refusal(.forbidden), .foreignOrigin: 403
       case .refusal(.inputs), .refusal(.usedKey), .refusal(.configuration): 422
-      case .refusal(.notServing), .refusal(.full), .refusal(.state): 503
+      case .refusal(.notServing), .refusal(.full), .refusal(.state), .missingLibrary: 503
       case .unauthorized, .unverified: 401
       case .foreignHost: 421
       case .method: 405
@@ -81,6 +81,8 @@ package struct Problem: Error, Sendable {
       case .tooLarge: "The body is too large."
       case .headTooLarge: "The head of the request is too large."
       case .tooMany: "Too many streams are open."
+      case .held: "The agent has another version or configuration than the command."
+      case .missingLibrary: "The agent lacks the library that speaks HTTP."
       case .fault: "The agent failed because of a fault of its own."
       }
     }
@@ -130,6 +132,8 @@ package struct Problem: Error, Sendable {
       case .tooLarge:
         "Send less: at most 4 MiB, or 1 MiB to a webhook. 'errand run' reads a large input from a file: -i NAME=@FILE."
       case .headTooLarge: "Send fewer and shorter fields, and a shorter address: at most 16 KiB together."
+      case .held: "Use one version of errand on both sides, and one errand.yaml. The detail says how."
+      case .missingLibrary: "Install libmicrohttpd12 on the agent's machine. Its runs don't need it."
       case .tooMany: "Close a stream that you don't need, or repeat the request after the seconds in Retry-After."
       case .fault: "Repeat the request. If it fails again, report a bug with the answer and the log of 'errand serve'."
       }
@@ -139,6 +143,8 @@ package struct Problem: Error, Sendable {
   package typealias Fault = RequestRefusedError.Fault
 
   package var kind: Kind
+  /// The status of the answer, if it isn't the kind's.
+  var status: Int?
   /// The fault and the fix, for people.
   package var detail: String
   package var faults: [Fault] = []
@@ -147,8 +153,11 @@ package struct Problem: Error, Sendable {
   /// More fields of the head, such as `Allow`.
   package var headers: HTTPHeaders = [:]
 
-  package init(_ kind: Kind, _ detail: String, faults: [Fault] = [], headers: HTTPHeaders = [:]) {
+  package init(
+    _ kind: Kind, _ detail: String, faults: [Fault] = [], headers: HTTPHeaders = [:], status: Int? = nil
+  ) {
     self.kind = kind
+    self.status = status
     self.detail = detail
     self.faults = faults
     self.headers = headers
@@ -168,7 +177,8 @@ package struct Problem: Error, Sendable {
   /// The answer to the request.
   package var response: HTTPServerResponse {
     var body = ValueMap([
-      ("type", .string(ProblemPage.root + kind.name)), ("title", .string(kind.title)), ("status", .int(kind.status)),
+      ("type", .string(ProblemPage.root + kind.name)), ("title", .string(kind.title)),
+      ("status", .int(status ?? kind.status)),
       ("detail", .string(detail)), ("kind", .string(kind.name)),
     ])
     if !faults.isEmpty {
@@ -177,7 +187,7 @@ package struct Problem: Error, Sendable {
     }
     if !changes.isEmpty { body["changes"] = .list(changes.map { .string($0) }) }
     var response = HTTPServerResponse.json(
-      JSON.shown(.map(body)), status: kind.status, type: "application/problem+json")
+      JSON.shown(.map(body)), status: status ?? kind.status, type: "application/problem+json")
     response.headers.fields += headers.fields
     return response
   }

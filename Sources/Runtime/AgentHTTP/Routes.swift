@@ -68,10 +68,10 @@ extension RoutedOperation {
     return operation.parameters.filter { !inPath.contains($0.name) && !RoutedOperation.isHidden($0) }
   }
 
-  /// Whether a parameter is decided here and not by the caller: an answer over HTTP never follows a run that was
-  /// resumed, a stream begins with the run as it is, lists come in pages, and keys come in a field of the head.
+  /// Whether a parameter is decided here and not by the caller: lists come in pages, and keys come in a field of the
+  /// head.
   static func isHidden(_ parameter: OperationInput) -> Bool {
-    ["detach", "snapshot", "key", "paged"].contains(parameter.name)
+    ["key", "paged"].contains(parameter.name)
   }
 
   /// The request that an HTTP request makes.

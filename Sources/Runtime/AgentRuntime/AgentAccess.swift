@@ -1,8 +1,10 @@
 package import Agent
+import AgentClient
+import AgentHTTP
 import Operations
 package import Basics
 import Glibc
-import Recipes
+package import Recipes
 package import Recordings
 package import RunState
 import Runs
@@ -29,6 +31,18 @@ package struct AgentAccess: Sendable {
   /// The agent elsewhere that is asked in place of the folder's.
   package var remote: RemoteAgent?
   private let tell: @Sendable (Notice) -> Void
+
+  /// How an agent that serves is reached over HTTP.
+  package struct ServedPages: Sendable {
+    package var settings: ServerSettings
+    /// The clock of the people who look at pages.
+    package var clock: @Sendable () -> WallClock
+
+    package init(_ settings: ServerSettings, clock: @escaping @Sendable () -> WallClock) {
+      self.settings = settings
+      self.clock = clock
+    }
+  }
 
   /// A remark for the user.
   package enum Notice: Sendable {
@@ -78,25 +92,25 @@ package struct AgentAccess: Sendable {
       case .failure(let error): held = error
       }
       do throws(AgentError) {
-        if let client = try await AgentClient.connect(folder, identity: identity, person: person, clock: time) {
+        if let client = try client(of: folder) {
           guard recorder != nil else { return .client(client, isShared: isShared) }
-          await client.close()
           held.message =
             "--record must run the recipe in this process, but another process is the agent of the state: \(held.message)"
           // A command that only asks something holds the folder briefly; an agent stays.
           patience = min(patience, 20)
         }
-      } catch  where error.kind == .held {
-        throw RuntimeError(.locked, error.message)
-      } catch  where error.kind == .unavailable {
-        throw RuntimeError(.unavailable, error.message)
       } catch {
-        // The agent ended during the greeting.
+        throw RuntimeError(error)
       }
       patience -= 1
       if patience == 0 { throw RuntimeError(.locked, held.message) }
       try? await time.sleep(for: .milliseconds(50))
     }
+  }
+
+  /// A client of the agent that holds a folder; nil if it can't be reached at the moment.
+  private func client(of folder: String) throws(AgentError) -> FolderAgent? {
+    try FolderAgent.find(folder, identity: identity, person: person, time: time)
   }
 
   /// Puts the clock right by the state's database, if this process will be the agent of such a state, so that what it
@@ -119,7 +133,9 @@ package struct AgentAccess: Sendable {
     let isReadOnly = remote == nil && isReading && access(workspace.stateFolder, W_OK) != 0 && errno == EROFS
     let connection = isReadOnly ? try await readingConnection() : try await self.connection()
     let result: Result<Output, RuntimeError>
-    do throws(RuntimeError) { result = .success(try await body(AgentRequests(connection: connection))) } catch {
+    do throws(RuntimeError) {
+      result = .success(try await body(AgentRequests(connection: connection, access: self)))
+    } catch {
       result = .failure(error)
     }
     await connection.leave()
@@ -133,16 +149,22 @@ package struct AgentAccess: Sendable {
   ) async throws(RuntimeError) -> Output? {
     let connection: AgentConnection
     if FolderLock.isHeld(workspace.stateFolder) {
-      guard let client = try? await AgentClient.connect(workspace.stateFolder, identity: identity, clock: time) else {
+      guard let client = try? client(of: workspace.stateFolder) else { return nil }
+      do throws(RuntimeError) {
+        return try await body(AgentRequests(connection: .client(client, isShared: isShared)))
+      } catch {
+        // An agent of another version or configuration isn't asked.
+        guard error.kind == .locked else { throw error }
         return nil
       }
-      connection = .client(client, isShared: isShared)
     } else {
       guard workspace.database != nil || Files.exists(workspace.stateFolder) else { return nil }
       connection = try await readingConnection()
     }
     let result: Result<Output, RuntimeError>
-    do throws(RuntimeError) { result = .success(try await body(AgentRequests(connection: connection))) } catch {
+    do throws(RuntimeError) {
+      result = .success(try await body(AgentRequests(connection: connection, access: self)))
+    } catch {
       result = .failure(error)
     }
     await connection.leave()
@@ -159,8 +181,11 @@ package struct AgentAccess: Sendable {
   ///
   /// A run in the foreground may hold the folder for days; it is asked to hand the folder over, and continues as a
   /// client of this process.
+  ///
+  /// - Parameter server: The settings of the API and the pages if they aren't those of errand.yaml, and the clock of the
+  ///   people who look at pages.
   package func serve(
-    factory: @escaping @Sendable () -> RunFactory
+    _ server: ServedPages? = nil, factory: @escaping @Sendable () -> RunFactory
   ) async throws(RuntimeError) -> AgentConnection {
     let folder = try madeFolder()
     // A command that only asks something holds the folder briefly; a run hands it over on request.
@@ -168,7 +193,7 @@ package struct AgentAccess: Sendable {
     var isPromised = false
     while true {
       switch try lock(folder) {
-      case .success(let lock): return try await agent(lock, isServing: true, factory: factory)
+      case .success(let lock): return try await agent(lock, isServing: true, serving: server, factory: factory)
       case .failure(let error):
         if try await asksForFolder(folder), !isPromised {
           isPromised = true
@@ -183,22 +208,13 @@ package struct AgentAccess: Sendable {
 
   /// Asks the folder's agent to hand the folder over; false if there is no agent.
   private func asksForFolder(_ folder: String) async throws(RuntimeError) -> Bool {
-    let client: AgentClient
-    do throws(AgentError) {
-      guard let there = try await AgentClient.connect(folder, identity: identity, clock: time) else { return false }
-      client = there
-    } catch {
-      guard error.kind == .held else { return false }
-      throw RuntimeError(.locked, error.message)
-    }
-    let connection = AgentConnection.client(client, isShared: isShared)
-    do throws(RuntimeError) { _ = try await AgentRequests(connection: connection).ask(YieldFolder()) } catch {
-      await connection.leave()
+    guard let client = try? client(of: folder) else { return false }
+    let requests = AgentRequests(connection: .client(client, isShared: isShared))
+    do throws(RuntimeError) { _ = try await requests.ask(YieldFolder()) } catch {
       // An agent that ended has released the folder.
       guard error.kind == .locked else { return false }
       throw error
     }
-    await connection.leave()
     return true
   }
 
@@ -280,8 +296,8 @@ package struct AgentAccess: Sendable {
 
   /// Makes this process the agent of the folder whose lock it has; without a lock, it only reads and doesn't listen.
   private func agent(
-    _ lock: FolderLock?, isServing: Bool, on fileSystem: any FileSystem = DiskFileSystem(),
-    factory: @escaping @Sendable () -> RunFactory
+    _ lock: FolderLock?, isServing: Bool, serving server: ServedPages? = nil,
+    on fileSystem: any FileSystem = DiskFileSystem(), factory: @escaping @Sendable () -> RunFactory
   ) async throws(RuntimeError) -> AgentConnection {
     let store = try await opened(isServing: isServing, isLocked: lock != nil, on: fileSystem)
     CrashMark.arm(in: workspace.stateFolder)
@@ -318,15 +334,19 @@ package struct AgentAccess: Sendable {
       try await factory().prepared(record, from: store)
     }
     do throws(AgentError) {
-      let server = try lock.map { lock throws(AgentError) in
-        try AgentServer.start(in: workspace.stateFolder, lock: lock, identity: identity, clock: time) { line in
-          await agent.service.handle(line)
-        }
-      }
-      return .agent(agent, caller: caller, lock: lock, server: server)
+      var socket: AgentSocket?
+      if let lock { socket = try AgentSocket(in: workspace.stateFolder, holding: lock) { api(of: agent, server) } }
+      return .agent(agent, caller: caller, lock: lock, socket: socket)
     } catch {
       throw RuntimeError(.cannotCreate, error.message)
     }
+  }
+
+  /// The agent over HTTP; without settings of its own, those of errand.yaml.
+  private func api(of agent: LocalAgent, _ server: ServedPages?) -> APIServer {
+    let (workspace, time) = (workspace, time)
+    let pages = server ?? ServedPages(workspace.configuration.server) { workspace.wallClock(time.now()) }
+    return APIServer(agent.service, settings: pages.settings, identity: identity, time: time, clock: pages.clock)
   }
 
   // MARK: Apart from the state

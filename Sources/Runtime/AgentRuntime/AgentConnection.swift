@@ -1,4 +1,6 @@
 package import Agent
+package import AgentClient
+package import AgentHTTP
 package import Operations
 import Basics
 import RunState
@@ -8,19 +10,27 @@ package import Runs
 ///
 /// All three take the same requests, so that a command doesn't depend on the kind of connection.
 package enum AgentConnection: Sendable {
-  /// This process is the folder's agent. The lock and the server are nil if no other process can use the state.
-  case agent(LocalAgent, caller: AgentCaller, lock: FolderLock? = nil, server: AgentServer? = nil)
-  case client(AgentClient, isShared: Bool)
+  /// This process is the folder's agent. The lock and the socket are nil if no other process can use the state.
+  case agent(LocalAgent, caller: AgentCaller, lock: FolderLock? = nil, socket: AgentSocket? = nil)
+  case client(FolderAgent, isShared: Bool)
   case remote(RemoteAgent)
 
   /// The answer to an operation; nil if the agent ended, which may have done it.
   ///
   /// Throws `RequestRefusedError` where the agent refuses.
-  package func answer<Asked: Operation>(to operation: Asked) async throws -> Asked.Answer? {
+  ///
+  /// - Parameter recipes: The recipes that the caller is to see; all if empty.
+  package func answer<Asked: Operation>(
+    to operation: Asked, among recipes: [String] = []
+  ) async throws -> Asked.Answer? {
     switch self {
-    case .agent(let agent, let caller, _, _): try await agent.service.perform(operation, for: caller)
-    case .client(let client, _): try await client.answer(to: operation)
-    case .remote(let remote): try await remote.answer(to: operation)
+    case .agent(let agent, let caller, _, _):
+      return try await agent.service.perform(operation, for: caller.limited(to: recipes))
+    case .client(let client, _):
+      do { return try await client.answer(to: operation, among: recipes) } catch let error as AgentError {
+        throw RuntimeError(error)
+      }
+    case .remote(let remote): return try await remote.answer(to: operation, among: recipes)
     }
   }
 
@@ -48,7 +58,12 @@ package enum AgentConnection: Sendable {
       }
       continuation.onTermination = { _ in task.cancel() }
       return stream
-    case .client(let client, _): return try client.events(of: operation)
+    case .client(let client, _):
+      let events = try client.events(of: operation)
+      return AsyncThrowingStream(unfolding: {
+        var events = events.makeAsyncIterator()
+        do { return try await events.next() } catch let error as AgentError { throw RuntimeError(error) }
+      })
     case .remote(let remote): return try remote.events(of: operation)
     }
   }
@@ -56,15 +71,17 @@ package enum AgentConnection: Sendable {
   /// Disconnects: an agent begins nothing more, lets what is in flight finish, and releases the folder.
   package func leave() async {
     switch self {
-    case .agent(let agent, _, let lock, let server):
+    case .agent(let agent, _, let lock, let socket):
       await agent.stop()
-      await server?.stop()
+      await socket?.stop()
       try? await agent.store.close()
       lock?.release()
-    case .client(let client, _): await client.close()
-    case .remote: break
+    case .client, .remote: break
     }
   }
+
+  /// Where other processes ask this agent, if they can.
+  package var socket: AgentSocket? { if case .agent(_, _, _, let socket) = self { socket } else { nil } }
 
   /// The agent, if it is this process.
   package var agent: LocalAgent? { if case .agent(let agent, _, _, _) = self { agent } else { nil } }

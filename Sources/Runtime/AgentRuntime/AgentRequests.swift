@@ -6,13 +6,33 @@ package import RunState
 /// The requests of one command, to the folder's agent or to this process in its place.
 package struct AgentRequests: Sendable {
   package let connection: AgentConnection
+  /// Where the next agent is found, if this one ends.
+  private let access: AgentAccess?
 
-  package init(connection: AgentConnection) { self.connection = connection }
+  package init(connection: AgentConnection, access: AgentAccess? = nil) {
+    self.connection = connection
+    self.access = access
+  }
 
   /// Runs an operation; throws if the agent refuses.
+  ///
+  /// If the agent ends before it has answered, the next one is asked the same, where that does nothing twice.
   package func ask<Asked: Operation>(_ operation: Asked) async throws(RuntimeError) -> Asked.Answer {
     if let answer = try await askOnce(operation) { return answer }
-    throw RuntimeError(.unavailable, "the agent ended; try again")
+    guard operation.mayBeRepeated else {
+      throw RuntimeError(
+        .unavailable,
+        "the agent ended before it answered, so it isn't known whether it was done; look before you try again")
+    }
+    guard let access else { throw RuntimeError(.unavailable, "the agent ended; try again") }
+    let next = try await access.connection()
+    let result: Result<Asked.Answer?, RuntimeError>
+    do throws(RuntimeError) { result = .success(try await AgentRequests(connection: next).askOnce(operation)) } catch {
+      result = .failure(error)
+    }
+    await next.leave()
+    guard let answer = try result.get() else { throw RuntimeError(.unavailable, "the agent ended; try again") }
+    return answer
   }
 
   /// Runs an operation; nil if the agent ended, which may have done it.
@@ -143,6 +163,11 @@ extension RuntimeError {
       case .conflict, .notServing, .busy, .full, .timeout: .unavailable
       }
     self.init(kind, refusal.message)
+  }
+
+  /// Translates the reason why an agent can't be asked.
+  package init(_ error: AgentError) {
+    self.init(error.kind == .held ? .locked : .unavailable, error.message)
   }
 
   /// Translates a fault of the state for the user.

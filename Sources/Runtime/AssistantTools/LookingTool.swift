@@ -119,10 +119,7 @@ enum LookingTool: String, CaseIterable {
         throw RequestRefusedError(.request, "'limit' takes a number from 1 to 200")
       }
     }
-    var found: any OperationAnswer = RunList()
-    if let request = try await confined(try request(line), for: caller, among: recipes) {
-      found = try await caller.answer(request)
-    }
+    let found = try await found(try request(line), for: caller, among: recipes)
     guard let answer = try await answer(found, named, caller), let value = try? answer.encoded() else {
       throw RequestRefusedError(.state, "the agent answered something else")
     }
@@ -147,52 +144,32 @@ enum LookingTool: String, CaseIterable {
 
   // MARK: Runs of tools
 
-  /// The request, about runs of tools only; nil if it can find none.
-  private func confined(
-    _ request: any Operation, for caller: ToolCaller, among recipes: () async throws(RequestRefusedError) -> [String]
-  ) async throws(RequestRefusedError) -> (any Operation)? {
-    switch request {
-    case var asked as ListRuns:
-      let recipes = try await recipes()
-      if let recipe = asked.recipe { return recipes.contains(where: recipe.hasSameScalars) ? request : nil }
-      asked.recipes = recipes
-      return recipes.isEmpty ? nil : asked
-    case var asked as ShowRun:
-      asked.run = try await found(asked.run, for: caller, among: try await recipes())
-      return asked
-    case var asked as ExplainRun:
-      guard caller.seesData else {
-        throw RequestRefusedError(.request, "the token lacks the scope 'data', which this needs")
-      }
-      asked.run = try await found(asked.run, for: caller, among: try await recipes())
-      asked.alone = true
-      return asked
-    default: return request
-    }
-  }
-
-  /// The id of the run that a name stands for.
+  /// The answer, in which only runs of tools exist.
   private func found(
-    _ run: String, for caller: ToolCaller, among recipes: [String]
-  ) async throws(RequestRefusedError) -> String {
-    var found: RunReference?
-    if run.hasSameScalars(as: "last"), !recipes.isEmpty {
-      // The last run of all may be of another recipe.
-      let list = try await caller.ask(ListRuns(RunListQuery(limit: 100, seen: recipes, isPaged: true)))
-      let runs = list.open.map { RunReference($0) } + list.finished.map { RunReference($0) }
-      found = runs.max { $0.createdAt < $1.createdAt }
-    } else {
-      do throws(RequestRefusedError) {
-        found = try await caller.ask(FindRun.with { $0.run = run }).run
-      } catch  where error.kind != .notFound && error.kind != .ambiguous { throw error } catch {
-        // The message may name runs of other recipes.
-      }
+    _ request: any Operation, for caller: ToolCaller, among recipes: () async throws(RequestRefusedError) -> [String]
+  ) async throws(RequestRefusedError) -> any OperationAnswer {
+    let run: String
+    switch request {
+    case let asked as ListRuns:
+      let recipes = try await recipes()
+      // A recipe that is no tool has no runs here.
+      let isKnown = asked.recipe.map { recipe in recipes.contains(where: recipe.hasSameScalars) } ?? !recipes.isEmpty
+      return isKnown ? try await caller.answer(request, recipes) : RunList()
+    case let asked as ShowRun: run = asked.run
+    case let asked as ExplainRun: run = asked.run
+    default: return try await caller.answer(request, [])
     }
-    guard let found, recipes.contains(where: found.recipe.hasSameScalars) else {
-      throw RequestRefusedError(
-        .notFound, "'\(run.excerpt(60))' doesn't name one run of a tool; errand_runs lists the runs of tools")
+    if case .why = self, !caller.seesData {
+      throw RequestRefusedError(.request, "the token lacks the scope 'data', which this needs")
     }
-    return found.id
+    let recipes = try await recipes()
+    do throws(RequestRefusedError) {
+      if !recipes.isEmpty { return try await caller.answer(request, recipes) }
+    } catch  where error.kind != .notFound { throw error } catch {
+      // The tools have a list of their own.
+    }
+    throw RequestRefusedError(
+      .notFound, "'\(run.excerpt(60))' doesn't name one run of a tool; errand_runs lists the runs of tools")
   }
 
   // MARK: Answers

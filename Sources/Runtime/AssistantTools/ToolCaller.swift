@@ -7,8 +7,10 @@ package import ModelContext
 package struct ToolCaller: Sendable {
   /// The account or the token; a confirmation is only valid for it.
   package var principal: String
-  /// Asks the agent; `ask(_:)` knows the type of the answer.
-  package var answer: @Sendable (any Operation) async throws(RequestRefusedError) -> any OperationAnswer
+  /// Asks the agent, as a caller that sees only some recipes, if any are named; `ask(_:)` knows the type of the answer.
+  package typealias Answer =
+    @Sendable (_ operation: any Operation, _ recipes: [String]) async throws(RequestRefusedError) -> any OperationAnswer
+  package var answer: Answer
   /// Follows a run until it ends; the stream ends without an end where the agent does.
   package var follow:
     @Sendable (_ run: String) async throws(RequestRefusedError) -> AsyncThrowingStream<RunEvent, any Error>
@@ -25,8 +27,7 @@ package struct ToolCaller: Sendable {
   package var note: @Sendable (String) -> Void
 
   package init(
-    principal: String,
-    answer: @escaping @Sendable (any Operation) async throws(RequestRefusedError) -> any OperationAnswer,
+    principal: String, answer: @escaping Answer,
     follow:
       @escaping @Sendable (_ run: String) async throws(RequestRefusedError) -> AsyncThrowingStream<
         RunEvent, any Error
@@ -47,7 +48,7 @@ package struct ToolCaller: Sendable {
 
   /// Runs an operation.
   package func ask<Asked: Operation>(_ operation: Asked) async throws(RequestRefusedError) -> Asked.Answer {
-    guard let answer = try await answer(operation) as? Asked.Answer else {
+    guard let answer = try await answer(operation, []) as? Asked.Answer else {
       throw RequestRefusedError(.state, "the agent answered something else")
     }
     return answer

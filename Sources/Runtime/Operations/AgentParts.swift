@@ -1,7 +1,7 @@
 package import Agent
 import Basics
 import Recipes
-import RunState
+package import RunState
 import Runs
 import Synchronization
 
@@ -11,7 +11,7 @@ import Synchronization
 /// disk.
 package struct AgentParts: Sendable {
   let host: RunHost
-  let store: any StateStore
+  package let store: any StateStore
   let time: any TimeSource
   package let agent: AgentStatus
   /// Nil where there are no schedules, as in a sandbox.

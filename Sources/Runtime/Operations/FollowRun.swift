@@ -4,7 +4,7 @@ import RunState
 
 package struct FollowRun: StreamingOperation {
   package static let name = "follow"
-  package static let summary = "Reports the progress of a run until it ends."
+  package static let summary = "Reports a run as it is, and then its progress until it ends."
   package static let scopes = Scopes.token(.read)
   package static let route: Route? = .get("/runs/{run}/events")
   package static let command: String? = "runs follow"
@@ -12,7 +12,6 @@ package struct FollowRun: StreamingOperation {
   package static let refusals: Set<RequestRefusedError.Kind> = .ofRuns
 
   @Field(RunName.summary) package var run: String
-  @Field("Whether to send the run's record first.") package var snapshot = false
 
   package init() {}
 
@@ -25,7 +24,7 @@ package struct FollowRun: StreamingOperation {
 
   package func run(
     on run: RunReference, in agent: AgentParts, for caller: AgentCaller, to events: any RunEvents
-  ) async throws(RequestRefusedError) { try await agent.follow(run.id, withSnapshot: snapshot, events) }
+  ) async throws(RequestRefusedError) { try await agent.follow(run.id, withSnapshot: true, events) }
 
   package static func view(
     _ answer: ShowRun.Answer, for caller: AgentCaller

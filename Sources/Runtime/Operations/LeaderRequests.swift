@@ -67,7 +67,30 @@ extension ScheduleHost {
       let operation = try OperationList.read(line)
       return store.secrets.shown(try await agent.performed(operation, for: caller).exact())
     } catch {
-      return .object(["failed": store.secrets.shown(error.encoded())])
+      return store.secrets.shown(ExactForm.refused(error))
     }
+  }
+}
+
+// The form of an operation in the state: an object whose member `ask` names it; the others are its inputs in their exact
+// form.
+extension OperationList {
+  /// Reads an operation from the state.
+  package static func read(_ line: Value) throws(RequestRefusedError) -> any Operation {
+    let word = line["ask"]?.string ?? ""
+    guard var inputs = line.map, let type = named(word) else {
+      throw RequestRefusedError(.request, "unknown request '\(word.shortened(to: 80))'")
+    }
+    inputs["ask"] = nil
+    return try type.init(inputs: inputs, isExact: true)
+  }
+}
+
+extension Operation {
+  /// The operation as the state holds it.
+  package var line: Value {
+    var line = ValueMap([("ask", .string(Self.name))])
+    for member in exactInputs.members { line[member.name ?? ""] = member.value }
+    return .map(line)
   }
 }

@@ -76,6 +76,14 @@ package protocol OperationAnswer: Sendable {
   func exact() async throws(RequestRefusedError) -> Value
   /// The answer without runs, slots, schedules and causes of recipes that the caller doesn't see.
   func limited(to recipes: VisibleRecipes) -> Self
+  /// Whether it may be too long to be in memory as a text.
+  var isLong: Bool { get }
+  /// Writes what `exact` gives, piece by piece.
+  func write(to writer: inout ExactWriter) async throws
+}
+
+extension OperationAnswer {
+  package var isLong: Bool { false }
 }
 
 extension OperationAnswer where Self: Recordable {
@@ -105,6 +113,17 @@ extension Operation {
 
   /// The type of the API's answer; nil if it has no body.
   package static var viewType: (any FieldSet.Type)? { View.self == NoContent.self ? nil : View.self }
+
+  /// Whether the same request again does nothing a second time.
+  package var mayBeRepeated: Bool {
+    switch Self.repeats {
+    case .key: exactInputs["key"] != nil
+    case .eventID: exactInputs["id"] != nil
+    case .harmless: true
+    case .once: false
+    case .refused: Self.scopes.token?.isSubset(of: [.read, .data, .metrics]) ?? false
+    }
+  }
 
   /// A request with its inputs given.
   package static func with(_ fill: (inout Self) -> Void) -> Self {

@@ -13,7 +13,8 @@ package struct ReadLogs: Operation {
 
   @Field(RunName.summary) package var run: String
   @Field("Only lines of this step and the steps inside it.") package var step: String?
-  @Field("Where to continue: 'next' of the answer before. On the socket, a negative number counts lines from the end.")
+  @Field(
+    "Where to continue: 'next' of the answer before. In the exact form, a negative number counts lines from the end.")
   package var from = 0
 
   package init() {}

@@ -52,7 +52,16 @@ package struct ReadValue: Operation {
       }
     }
 
-    var kept: KeptValue? { if case .kept(let kept) = content { kept } else { nil } }
+    package var isLong: Bool { true }
+
+    package func write(to writer: inout ExactWriter) async throws {
+      try await writer.write(plain: "{\"value\":")
+      switch content {
+      case .kept(let kept): try await kept.write(to: &writer)
+      case .value(let value): try await writer.write(recorded(value))
+      }
+      try await writer.write(plain: "}")
+    }
   }
 
   package func run(

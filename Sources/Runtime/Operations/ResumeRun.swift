@@ -12,7 +12,6 @@ package struct ResumeRun: StreamingOperation {
   package static let refusals: Set<RequestRefusedError.Kind> = .ofRuns.union([.configuration, .ended])
 
   @Field(RunName.summary) package var run: String
-  @Field("Whether to end the answer once the run continues.") package var detach = false
 
   package init() {}
 
@@ -24,8 +23,5 @@ package struct ResumeRun: StreamingOperation {
 
   package func run(
     on run: RunReference, in agent: AgentParts, for caller: AgentCaller, to events: any RunEvents
-  ) async throws(RequestRefusedError) {
-    if detach { return events.tell(.accepted(try await agent.resumeAlone(run.id))) }
-    try await agent.resume(run.id, events)
-  }
+  ) async throws(RequestRefusedError) { try await agent.resume(run.id, events) }
 }

@@ -52,7 +52,16 @@ package struct ShowRun: Operation {
     }
 
     /// The run in the state, if nothing of it is left out.
-    var stored: StoredRun? { if case .stored(let run) = content, !isAlone { run } else { nil } }
+    private var stored: StoredRun? { if case .stored(let run) = content, !isAlone { run } else { nil } }
+
+    package var isLong: Bool { true }
+
+    package func write(to writer: inout ExactWriter) async throws {
+      guard let stored else { return try await writer.write(members: try await exact().map ?? ValueMap()) }
+      try await writer.write(plain: "{\"run\":")
+      try await stored.write(to: &writer)
+      try await writer.write(plain: "}")
+    }
   }
 
   package func run(

@@ -5,7 +5,8 @@ package import RunState
 
 package struct SubmitRun: StreamingOperation {
   package static let name = "submit"
-  package static let summary = "Accepts a run that the caller has prepared, and follows it unless 'detach' is set."
+  package static let summary =
+    "Accepts a run that the caller has prepared, and follows it if the caller wants its events."
   package static let scopes = Scopes.own
   package static let command: String? = "run FILE"
   package static let absences: [Absence] = [
@@ -17,8 +18,8 @@ package struct SubmitRun: StreamingOperation {
 
   @Field("The run's record.") package var run: Stored<RunCreated>
   @Field("The names of the secrets that the run reads.") package var secrets: [String] = []
-  @Field("Whether to end the answer once the run is on disk.") package var detach = false
-  @Field("Whether an earlier agent may have accepted the run already.") package var again = false
+  @Field("Whether an earlier agent may have accepted the run already, which costs a search of all runs.")
+  package var again = false
   @Field(
     "A key that the caller chooses. If a run of the recipe already has it, the answer is that run, and none starts.")
   package var key: String?
@@ -30,7 +31,7 @@ package struct SubmitRun: StreamingOperation {
   package func run(
     on _: Anyone, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> AcceptedRun {
-    let accepted = try await accepted(in: agent, for: caller)
+    let (accepted, _) = try await accepted(in: agent, for: caller)
     // The run is on disk; the reason why it cannot continue is recorded with it.
     if accepted.known == nil { try await agent.carryOnIfServing(accepted.run) }
     return accepted
@@ -39,28 +40,28 @@ package struct SubmitRun: StreamingOperation {
   package func run(
     on _: Anyone, in agent: AgentParts, for caller: AgentCaller, to events: any RunEvents
   ) async throws(RequestRefusedError) {
-    let accepted = try await accepted(in: agent, for: caller)
+    let (accepted, isAgain) = try await accepted(in: agent, for: caller)
     events.tell(.accepted(accepted))
-    if detach { return accepted.known == nil ? try await agent.carryOnIfServing(accepted.run) : () }
-    if again, accepted.known == nil { return try await agent.resume(accepted.run, events) }
+    if isAgain { return try await agent.resume(accepted.run, events) }
     // Another program may have to run it.
     if agent.store.run(accepted.run) != nil { return try await agent.carryOn(accepted.run, events) }
     try await agent.follow(accepted.run, withSnapshot: false, events)
   }
 
   /// Records the run; the answer is the run that has its key already, if there is one.
+  ///
+  /// An agent before this one may have accepted it and ended before it answered, in which case it is the same run again.
   private func accepted(
     in agent: AgentParts, for caller: AgentCaller
-  ) async throws(RequestRefusedError) -> AcceptedRun {
+  ) async throws(RequestRefusedError) -> (run: AcceptedRun, isAgain: Bool) {
     var run = run.record
     run.key = try agent.runKey(key, of: caller)
     run.cause = caller.asking(run.cause)
-    // The agent before this one may have accepted it and ended before it answered.
-    let isKnown = again ? try await agent.keptRun(run.run) != nil : false
-    if !isKnown, let known = try await agent.accept(run, reading: secrets) {
-      return AcceptedRun(run: known.id, isServing: await agent.isCarriedOn(known.id), known: known.status)
+    let isAgain = again ? try await agent.keptRun(run.run) != nil : false
+    if !isAgain, let known = try await agent.accept(run, reading: secrets) {
+      return (AcceptedRun(run: known.id, isServing: await agent.isCarriedOn(known.id), known: known.status), false)
     }
-    return AcceptedRun(run: run.run, isServing: await agent.isCarriedOn(run.run))
+    return (AcceptedRun(run: run.run, isServing: await agent.isCarriedOn(run.run)), isAgain)
   }
 
   package static func view(_ answer: AcceptedRun, for caller: AgentCaller) -> NoContent { NoContent() }

@@ -42,7 +42,7 @@ package struct YieldFolder: Operation {
       )
     }
     // Ends when everything in flight has finished; the caller is answered before. Where the end of the host ends the
-    // process, the answer is sent nevertheless: `AgentServer.stop` waits for it.
+    // process, the answer is sent nevertheless: `AgentSocket.stop` waits for it.
     Task { await agent.host.handOver() }
     return Answer()
   }

@@ -259,10 +259,17 @@ import Testing
     #expect(await text.line(with: "watching the runs in ")?.hasSuffix("/.errand; Ctrl-C ends it") == true)
     let json = try bench.program.serve(
       of: URL(filePath: "/bin/sh"), "-c", "exec '\(Program.binary.path)' runs watch --json >objects")
-    func objects() -> [Value] {
-      ((try? bench.program.read("objects")) ?? "").split(separator: "\n").compactMap { try? JSON.parse(String($0)) }
+    let token = try await bench.token("watcher", "--scope", "read", "--scope", "data")
+    let elsewhere = try bench.program.serve(
+      of: URL(filePath: "/bin/sh"), "-c",
+      "export ERRAND_REMOTE=\(bench.url) ERRAND_TOKEN=\(token); exec '\(Program.binary.path)' runs watch --json >remote"
+    )
+    func objects(_ file: String = "objects") -> [Value] {
+      ((try? bench.program.read(file)) ?? "").split(separator: "\n").compactMap { try? JSON.parse(String($0)) }
     }
-    while objects().first?["event"]?.string != "watching" { try await Task.sleep(for: .milliseconds(20)) }
+    for file in ["objects", "remote"] {
+      while objects(file).first?["event"]?.string != "watching" { try await Task.sleep(for: .milliseconds(20)) }
+    }
     let started = try await bench.program.call("runs", "start", "ask", "-i", "name=Ada")
     let id = started.out.trimmingCharacters(in: .newlines)
     while !objects().contains(where: { $0["event"]?.string == "waits" }) {
@@ -274,6 +281,9 @@ import Testing
     }
     #expect(Set(objects().dropFirst().compactMap { $0["run"]?["id"]?.string }) == [id])
     #expect(objects().last?["run"]?["status"]?.string == "rejected")
+    // Elsewhere, the changes are the same.
+    while objects("remote").count < objects().count { try await Task.sleep(for: .milliseconds(20)) }
+    #expect(objects("remote").dropFirst().elementsEqual(objects().dropFirst()))
     func lines() throws -> [[String]] {
       try bench.program.read("watched").split(separator: "\n").map { $0.components(separatedBy: "  ") }
     }
@@ -288,6 +298,8 @@ import Testing
     #expect(await bench.agent.end() == 0)
     #expect(await json.line(with: "error: the agent ended; watch the next one with: errand runs watch") != nil)
     #expect(await json.end() == 69)
+    #expect(await elsewhere.line(with: "error: the agent ended; watch the next one with: errand ") != nil)
+    #expect(await elsewhere.end() == 69)
     await bench.program.remove()
   }
 }

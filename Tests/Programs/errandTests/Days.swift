@@ -93,7 +93,9 @@ final class Days: @unchecked Sendable {
     crashes += 1
     let left = folder.appending(path: "state-\(crashes)")
     try FileManager.default.createDirectory(at: left, withIntermediateDirectories: true)
-    for name in try FileManager.default.contentsOfDirectory(atPath: stateFolder) where !name.hasPrefix("agent.") {
+    for name in try FileManager.default.contentsOfDirectory(atPath: stateFolder) {
+      // The lock and the socket belong to the process that has died.
+      if name.hasPrefix("agent.") || name == SocketAddress.name { continue }
       try FileManager.default.copyItem(
         atPath: "\(stateFolder)/\(name)", toPath: left.appending(path: name).path)
     }
@@ -162,10 +164,7 @@ final class Days: @unchecked Sendable {
     let origin = RunCreated(
       run: "0199a000-0000-7000-8000-000000000001", at: time.now(), recipe: name, file: path,
       texts: .inline(.object([path: .string(text)])), inputs: inputs, program: version)
-    let submit = SubmitRun.with {
-      $0.run = Stored(origin)
-      $0.detach = true
-    }
+    let submit = SubmitRun.with { $0.run = Stored(origin) }
     _ = try #require(try await connection?.answer(to: submit))
   }
 

@@ -12,7 +12,35 @@ import Testing
 /// The routes and their parameters are read from the document that the agent serves, so that a new one is asked as well.
 /// Each request about a thing of another recipe has a partner about a thing of the same form that never existed. Both must
 /// get the same answer, and no answer may hold a mark of another recipe.
+///
+/// A tenth of the requests is sent. With the variable `ERRAND_LIMITS`, which `make soak` sets, all of them are.
 @Suite(.timeLimit(.minutes(20))) struct LimitTests {
+  // MARK: How much is asked
+
+  /// Whether all requests are sent.
+  private static let isWhole = ProcessInfo.processInfo.environment["ERRAND_LIMITS"] != nil
+
+  /// A part of the requests: every tenth of each list, and at least one.
+  ///
+  /// The place of the first moves on with each list and with each turn. A turn is all that a caller asks about a side. So
+  /// every turn asks every route, and all turns together ask eight tenths of each list.
+  private struct Sample {
+    private let turn: Int
+    private var lists = 0
+
+    init(turn: Int) { self.turn = turn }
+
+    mutating func part<Item>(of items: [Item]) -> [Item] {
+      if LimitTests.isWhole { return items }
+      let first = (turn + lists) % max(1, min(10, items.count))
+      lists += 1
+      return items.enumerated().filter { $0.offset % 10 == first }.map(\.element)
+    }
+  }
+
+  /// Waits before the next look at something that changes by itself.
+  private static func pause() async throws { try await Task.sleep(for: .milliseconds(20)) }
+
   // MARK: Requests and answers
 
   /// A request.
@@ -230,16 +258,26 @@ import Testing
     }
 
     @discardableResult
-    func start(_ recipe: String, key: String? = nil) async throws -> String {
-      var headers: HTTPHeaders = [:]
+    func start(_ recipe: String) async throws -> String {
+      try await send("POST", "/recipes/\(recipe)/runs", "{}")["run"]?.string ?? ""
+    }
+
+    /// Starts a run, and waits until it has ended.
+    func run(_ recipe: String, until status: String, key: String? = nil) async throws -> String {
+      var headers: HTTPHeaders = ["Prefer": "wait=20"]
       headers["Idempotency-Key"] = key
-      return try await send("POST", "/recipes/\(recipe)/runs", "{}", headers: headers)["run"]?.string ?? ""
+      let answer = try await send("POST", "/recipes/\(recipe)/runs", "{}", headers: headers)
+      // The answer is the run if it has ended by then.
+      let run = (answer["id"] ?? answer["run"])?.string ?? ""
+      try await wait(for: run, status)
+      return run
     }
 
     func wait(for run: String, _ statuses: String...) async throws {
       while true {
         let status = try await send("GET", "/runs/\(run)")["status"]?.string ?? ""
         if statuses.contains(status) { return }
+        try await LimitTests.pause()
       }
     }
 
@@ -261,6 +299,7 @@ import Testing
       while true {
         let page = try await send("GET", "/runs?limit=200&recipe=\(recipe)")
         if (page["items"]?.list ?? []).allSatisfy({ $0["endedAt"]?.string != nil }) { return }
+        try await LimitTests.pause()
       }
     }
 
@@ -268,6 +307,7 @@ import Testing
     func begun(_ recipe: String) async throws -> String {
       while true {
         if let run = try await runs(of: recipe).last { return run.id }
+        try await LimitTests.pause()
       }
     }
   }
@@ -302,21 +342,19 @@ import Testing
         let errors = answer.json["findings"]?.list?.filter { $0["severity"]?.string == "error" } ?? []
         #expect(errors.isEmpty, "\(name): \(errors)")
         if answer.status == 200 { break }
+        try await pause()
       }
     }
     // Schedules are there a moment after their recipe.
-    while try await owner.bench.send("GET", "/api/v1/schedules/\(word)-waits%2Fnightly/why", owner.token).status != 200
-    {
-    }
+    let why = "/api/v1/schedules/\(word)-waits%2Fnightly/why"
+    while try await owner.bench.send("GET", why, owner.token).status != 200 { try await pause() }
   }
 
   /// Makes the runs, the slots and the plan of a side.
   private static func side(_ word: String, _ owner: Owner) async throws -> Side {
     let key = "\(word)key"
-    let done = try await owner.start(word, key: key)
-    try await owner.wait(for: done, "succeeded")
-    let failed = try await owner.start("\(word)-fails")
-    try await owner.wait(for: failed, "failed")
+    let done = try await owner.run(word, until: "succeeded", key: key)
+    let failed = try await owner.run("\(word)-fails", until: "failed")
     let retried = try await owner.send("POST", "/runs/\(failed)/retry", "{}")["run"]?.string ?? ""
     let asking = try await owner.start("\(word)-asks")
     let paused = try await owner.start("\(word)-asks")
@@ -630,50 +668,72 @@ import Testing
     ]
   }
 
-  /// A request of the command line, as long as there is such a form.
-  private static func line(_ name: String, _ members: [(String, String)], _ sent: [String]) -> Ask {
-    let map = ValueMap([("ask", .string(name))] + members.map { ($0.0, Value.string($0.1)) })
-    return Ask(method: "POST", path: "/api/v1/requests", body: JSON.shown(.map(map)), sent: sent)
+  /// A request in the exact form, as `errand --remote` sends it.
+  private static func operation(
+    _ name: String, _ inputs: [(String, Value)], _ sent: [String], isStream: Bool = false
+  ) -> Ask {
+    Ask(
+      method: "POST", path: "/api/v1/operations/\(name)", body: JSON.shown(.map(ValueMap(inputs))),
+      headers: [
+        "Errand-Program": Program.identity, "Accept": "application/vnd.errand.exact+json\(isStream ? "l" : "")",
+      ], sent: sent, isStream: isStream)
   }
 
-  private static func lines(_ side: Side) -> [Ask] {
+  private static func operations(_ side: Side) -> [Ask] {
     var asks: [Ask] = []
     for form in forms("run", side) {
-      for name in ["show", "find", "explain", "steps", "logs", "cancel", "pause", "retry", "delete"] {
-        asks.append(line(name, [("run", form.text)], form.sent))
+      for name in [
+        "show", "find", "explain", "steps", "logs", "cancel", "pause", "retry", "delete", "follow", "resume",
+      ] {
+        asks.append(operation(name, [("run", .string(form.text))], form.sent))
       }
     }
     for form in forms("schedule", side) {
       for name in ["explainSchedule", "pauseSchedule", "resumeSchedule", "trigger", "resetSchedule"] {
-        asks.append(line(name, [("id", form.text)], form.sent))
+        asks.append(operation(name, [("id", .string(form.text))], form.sent))
       }
-      for name in ["slots", "upcoming"] { asks.append(line(name, [("schedule", form.text)], form.sent)) }
+      for name in ["slots", "upcoming"] {
+        asks.append(operation(name, [("schedule", .string(form.text))], form.sent))
+      }
     }
     for form in forms("recipe", side) {
-      for name in ["recipe", "start", "plan", "runs"] { asks.append(line(name, [("recipe", form.text)], form.sent)) }
+      for name in ["recipe", "start", "plan", "runs"] {
+        asks.append(operation(name, [("recipe", .string(form.text))], form.sent))
+      }
+      // A caller may limit itself, and sees no more by that.
+      for name in ["runs", "recipes"] {
+        asks.append(operation(name, [(".recipes", .list([.string(form.text)]))], form.sent))
+      }
     }
-    for form in forms("digest", side) { asks.append(line("showPlan", [("digest", form.text)], form.sent)) }
+    for form in forms("digest", side) {
+      asks.append(operation("showPlan", [("digest", .string(form.text))], form.sent))
+    }
     return asks
   }
 
-  /// The lists of the command line.
-  private static func ownLines(_ own: Side) -> [Ask] {
+  /// Streams in the exact form about the things of a side.
+  private static func exactStreams(_ side: Side) -> [Ask] {
+    forms("run", side, isShort: true).flatMap { form in
+      ["follow", "resume"].map { operation($0, [("run", .string(form.text))], form.sent, isStream: true) }
+    }
+  }
+
+  /// The lists in the exact form.
+  private static func ownOperations(_ own: Side) -> [Ask] {
     let lists = [
       "runs", "schedules", "slots", "upcoming", "approvals", "recipes", "tools", "status", "actions", "connections",
       "tokens", "workers", "watch", "submit", "value",
     ]
-    var asks = lists.map { line($0, [], []) }
+    var asks = lists.map { operation($0, [], []) }
     for run in own.runs + ["last", own.word] {
-      for name in ["show", "find", "explain", "steps", "logs"] { asks.append(line(name, [("run", run)], [])) }
+      for name in ["show", "find", "explain", "steps", "logs", "follow"] {
+        asks.append(operation(name, [("run", .string(run))], []))
+      }
       let about = Value.object([
         "run": .string(run), "cause": .object(["kind": .string("manual")]), "group": .string("shared"),
         "awaits": .list([.string("\(second)never"), .string("\(first)never")]),
       ])
-      let question = Value.object(["ask": .string("why"), "about": about])
-      asks.append(
-        Ask(
-          method: "POST", path: "/api/v1/requests", body: JSON.shown(question),
-          sent: ["\(second)never", "\(first)never"]))
+      asks.append(operation("why", [("about", about)], ["\(second)never", "\(first)never"]))
     }
     return asks
   }
@@ -832,10 +892,18 @@ import Testing
 
   /// A token that is limited to the recipes of a side.
   private struct Limited: Sendable {
+    /// Its number among the callers.
+    var number: Int
     var own: Side
     var others: [Side]
     var token: String
+    var seesData: Bool
     var report = Report()
+
+    /// The sides that it asks about, each with the part of the requests.
+    private var turns: [(side: Side, sample: Sample)] {
+      others.enumerated().map { ($1, Sample(turn: number * others.count + $0)) }
+    }
 
     /// Asks pairs, and compares their answers.
     mutating func ask(_ pairs: [Pair], _ sender: Sender) async throws {
@@ -853,36 +921,52 @@ import Testing
     /// Everything about others, of which nothing may change anything; and what reads the caller's own.
     mutating func look(_ routes: [Served], _ sender: Sender) async throws {
       var pairs: [Pair] = []
-      for side in others {
+      for (side, sample) in turns {
+        var sample = sample
         // What starts runs of the caller's own changes its lists, so it comes last.
         for route in routes {
-          pairs += LimitTests.pairs(route, side, own: own).filter {
-            $0.theirs.method != "POST" || route.path.contains("{")
-          }
+          pairs += sample.part(
+            of: LimitTests.pairs(route, side, own: own).filter {
+              $0.theirs.method != "POST" || route.path.contains("{")
+            })
         }
         let missing = side.missing
-        pairs += LimitTests.pairs(LimitTests.lines(side), LimitTests.lines(missing))
-        pairs += LimitTests.pairs(LimitTests.tools(side), LimitTests.tools(missing))
-        pairs += LimitTests.pairs(LimitTests.pages(side), LimitTests.pages(missing))
+        for (known, unknown) in [
+          (LimitTests.operations(side), LimitTests.operations(missing)),
+          (LimitTests.tools(side), LimitTests.tools(missing)), (LimitTests.pages(side), LimitTests.pages(missing)),
+        ] { pairs += sample.part(of: LimitTests.pairs(known, unknown)) }
+        pairs += LimitTests.pairs(LimitTests.exactStreams(side), LimitTests.exactStreams(missing))
       }
       let isReading = { (pair: Pair) in pair.theirs.method == "GET" }
       try await ask(pairs.filter(isReading), sender)
       try await ask(pairs.filter { !isReading($0) }, sender)
-      try await ask(LimitTests.ownPages(own) + LimitTests.ownLines(own) + LimitTests.ownTools(own), sender)
-      try await ask(
-        routes.filter { $0.method == "GET" && !$0.isStream }.flatMap { LimitTests.ownAsks($0, own) }, sender)
+      var sample = Sample(turn: number)
+      var asks: [Ask] = []
+      for list in [LimitTests.ownPages(own), LimitTests.ownOperations(own), LimitTests.ownTools(own)] {
+        asks += sample.part(of: list)
+      }
+      for route in routes where route.method == "GET" && !route.isStream {
+        asks += sample.part(of: LimitTests.ownAsks(route, own))
+      }
+      try await ask(asks, sender)
     }
 
     /// What changes the caller's own things.
     mutating func change(_ routes: [Served], _ sender: Sender) async throws {
       try await ask(others.flatMap { LimitTests.pairsOfKeys($0, own: own) }, sender)
       var pairs: [Pair] = []
-      for route in routes where route.method == "POST" && !route.path.contains("{") {
-        for side in others { pairs += LimitTests.pairs(route, side, own: own) }
+      for (side, sample) in turns {
+        var sample = sample
+        for route in routes where route.method == "POST" && !route.path.contains("{") {
+          pairs += sample.part(of: LimitTests.pairs(route, side, own: own))
+        }
       }
       try await ask(pairs, sender)
+      var sample = Sample(turn: number)
       for method in ["POST", "DELETE"] {
-        try await ask(routes.filter { $0.method == method }.flatMap { LimitTests.ownAsks($0, own) }, sender)
+        var asks: [Ask] = []
+        for route in routes where route.method == method { asks += sample.part(of: LimitTests.ownAsks(route, own)) }
+        try await ask(asks, sender)
       }
     }
   }
@@ -895,8 +979,7 @@ import Testing
     // The first has the place in the group for which the others wait.
     let nobodys = try await Self.side(Self.hidden, owner)
     let sides = [try await Self.side(Self.first, owner), try await Self.side(Self.second, owner)]
-    let followed = try await owner.start(Self.upstream)
-    try await owner.wait(for: followed, "succeeded")
+    _ = try await owner.run(Self.upstream, until: "succeeded")
     for side in sides {
       _ = try await owner.begun("\(side.word)-after")
       try await owner.settle("\(side.word)-after")
@@ -912,7 +995,10 @@ import Testing
       for (suffix, scopes) in [("all", names), ("blind", names.filter { $0 != "data" })] {
         let limits = Self.recipes(of: side.word).keys.sorted().flatMap { ["--recipe", $0] }
         let token = try await bench.token(side.word + suffix, scopes.flatMap { ["--scope", $0] } + limits)
-        callers.append(Limited(own: side, others: [sides[1 - index], nobodys], token: token))
+        callers.append(
+          Limited(
+            number: callers.count, own: side, others: [sides[1 - index], nobodys], token: token,
+            seesData: scopes.contains("data")))
       }
     }
     for index in callers.indices { try await callers[index].look(routes, sender) }
@@ -927,9 +1013,13 @@ import Testing
     _ callers: inout [Limited], _ routes: [Served], _ sender: Sender, _ owner: Owner
   ) async throws {
     for index in callers.indices {
-      let (own, token) = (callers[index].own, callers[index].token)
-      let asks = routes.filter(\.isStream).flatMap { ownAsks($0, own) }
-      async let streams = sender.send(asks, token)
+      let (own, token, seesData) = (callers[index].own, callers[index].token, callers[index].seesData)
+      let documented = routes.filter(\.isStream).flatMap { ownAsks($0, own) }
+      let exact = [
+        operation("watch", [], [], isStream: true),
+        operation("follow", [("run", .string(own.runs[0]))], [], isStream: true),
+      ]
+      async let streams = sender.send(documented + exact, token)
       for word in [first, second, hidden] {
         try await owner.start(word)
         try await owner.start("\(word)-fails")
@@ -937,8 +1027,16 @@ import Testing
       }
       try await owner.start(upstream)
       let answers = try await streams
-      #expect(answers.allSatisfy { $0.status == 200 && $0.text.contains("event: ") }, "\(answers)")
-      callers[index].report.add(asks, answers)
+      #expect(
+        answers.prefix(documented.count).allSatisfy { $0.status == 200 && $0.text.contains("event: ") }, "\(answers)")
+      // Records hold what runs are about.
+      #expect(
+        answers.suffix(exact.count).allSatisfy { answer in
+          seesData
+            ? answer.status == 200 && (answer.text.contains("{\"notice\":") || answer.text.contains("{\"run\":"))
+            : answer.status == 403
+        }, "\(answers)")
+      callers[index].report.add(documented + exact, answers)
     }
   }
 
@@ -961,7 +1059,8 @@ import Testing
       #expect(leaks.isEmpty && caller.report.differences.isEmpty)
       counts[own.word, default: 0] += caller.report.answers.count
     }
-    for (word, count) in counts { #expect(count >= 1000, "\(count) requests were sent for \(word)") }
+    let least = isWhole ? 1000 : 100
+    for (word, count) in counts { #expect(count >= least, "\(count) requests were sent for \(word)") }
     #expect(
       counts.count == 2, "requests: \(counts.map { "\($0.key) \($0.value)" }.sorted().joined(separator: ", "))")
   }

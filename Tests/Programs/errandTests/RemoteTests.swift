@@ -2,6 +2,7 @@ import Basics
 import Foundation
 import HTTPClient
 import HTTPServer
+import Synchronization
 import Testing
 
 /// `errand --remote`: the commands of runs and schedules against a real agent elsewhere, over HTTP with a token.
@@ -133,24 +134,54 @@ import Testing
     )
     // Requests that only the agent's own account may send are refused for every token, and others without their scope.
     let all = try await bench.token("all", RemoteTests.all)
-    for verb in ["issueLink", "yield", "submit", "tokens"] {
-      let answer = try await bench.send("POST", "/api/v1/requests", all, #"{"ask":"\#(verb)"}"#)
-      #expect(answer.status == 403, "\(verb): \(answer)")
+    for name in ["issueLink", "yield", "submit", "tokens"] {
+      let answer = try await bench.ask(name, all)
+      #expect(answer.status == 403 && answer.json["kind"]?.string == "forbidden", "\(name): \(answer)")
     }
     // A request that the token doesn't permit is refused before it is read further.
     let some = try await bench.token("some", "--scope", "read", "--scope", "data", "--recipe", "sum")
-    for (verb, token, status) in [("cancel", some, 403), ("cancel", all, 400), ("cancle", some, 400)] {
-      let answer = try await bench.send("POST", "/api/v1/requests", token, #"{"ask":"\#(verb)","rum":1}"#)
-      #expect(answer.status == status, "\(verb): \(answer)")
+    for (name, token, status) in [("cancel", some, 403), ("cancel", all, 400), ("cancle", some, 404)] {
+      let answer = try await bench.ask(name, token, #"{"rum":1}"#)
+      #expect(answer.status == status, "\(name): \(answer)")
     }
     // A token for some recipes isn't told where the agent is.
-    let report = try await bench.send("POST", "/api/v1/requests", some, #"{"ask":"status"}"#)
+    let report = try await bench.ask("status", some)
     #expect(report.json["pid"] == .int(0) && report.json["folder"]?.string == "", "\(report)")
-    let told = try await bench.send("POST", "/api/v1/requests", all, #"{"ask":"status"}"#)
+    let told = try await bench.ask("status", all)
     #expect(told.json["folder"]?.string?.hasSuffix(".errand") == true, "\(told)")
-    let other = try await bench.send(
-      "POST", "/api/v1/requests", all, #"{"ask":"status"}"#, headers: ["Errand-Protocol": "0"])
-    #expect(other.status == 400 && other.json["detail"]?.string?.hasSuffix("use errand of the same version") == true)
+    await bench.end()
+  }
+
+  @Test func `a request names the version that it is of, and each answer the agent`() async throws {
+    let bench = try await APITests.Bench()
+    let token = try await bench.token("all", RemoteTests.all)
+    let own = Program.identity
+    for (program, name) in [
+      ("errand 0.0.1", "errand 0.0.1"), (nil, "a program that names no version in Errand-Program"),
+    ] as [(String?, String)] {
+      // The operation and its inputs aren't looked at.
+      for operation in ["status", "no such"] {
+        let other = try await bench.ask(operation, token, "{", as: program)
+        #expect(other.status == 409 && other.json["kind"]?.string == "held", "\(other)")
+        #expect(
+          other.json["detail"]?.string == "this agent is \(own), and asked by \(name); use one version on both sides",
+          "\(other)")
+      }
+    }
+    for (operation, status) in [("status", 200), ("show", 400), ("cancle", 404), ("issueLink", 403)] {
+      let answer = try await bench.ask(operation, token)
+      #expect(answer.status == status, "\(operation): \(answer)")
+      #expect(answer.headers["Errand-Program"] == own && answer.headers["Errand-Process"] == nil)
+    }
+    // The token is checked before the version.
+    let unknown = try await bench.send("POST", "/api/v1/operations/status", nil, "{}")
+    #expect(unknown.status == 401 && unknown.json["kind"]?.string == "unauthorized", "\(unknown)")
+    // The requests of errand before 0.6.0.
+    let former = try await bench.send("POST", "/api/v1/requests", token, #"{"ask":"status"}"#)
+    #expect(former.status == 410 && former.json["kind"]?.string == "held", "\(former)")
+    let detail = "this agent is \(own), whose commands ask in another form; use \(own)"
+    #expect(former.json["detail"]?.string == detail, "\(former)")
+    #expect(try await bench.send("GET", "/api/v1/requests", token).status == 405)
     await bench.end()
   }
 
@@ -227,7 +258,7 @@ import Testing
     (["token", "list"], "http://127.0.0.1:1", 69, "the agent can't be reached: "),
     (["open", "--remote", "http://127.0.0.1:1"], "", 64, "open http://127.0.0.1:1 in a browser"),
     (["runs", "--token-file", "token"], "", 64, "--token-file belongs to --remote"),
-    (["runs", "watch"], "http://127.0.0.1:1", 64, "'errand runs watch' can't watch an agent elsewhere yet; run it on"),
+    (["runs", "watch"], "http://127.0.0.1:1", 69, "the agent can't be reached: "),
     (["status"], "http://127.0.0.1:1", 69, "the agent can't be reached: "),
     (
       ["plan", "recipes/sum.yaml", "--remote", "http://127.0.0.1:1"], "", 64,
@@ -247,34 +278,60 @@ import Testing
     await program.remove()
   }
 
+  /// A server's answer to a command, by the token, and what the command says; in texts, `URL` is the server's.
+  private static let others: [(token: String, answer: HTTPServerResponse, error: String)] = [
+    (
+      "page", .text("<h1>Hello</h1>", type: "text/html"),
+      "what answers at URL isn't an agent: it answered with HTTP status 200; check the address"
+    ),
+    (
+      "away", HTTPServerResponse(status: 307, headers: ["Location": "http://127.0.0.1:1/"]),
+      "what answers at URL isn't an agent: it answered with HTTP status 307, which leads elsewhere; check the address"
+    ),
+    // The lines of an agent before 0.6.0, which this program doesn't ask for.
+    (
+      "lines",
+      HTTPServerResponse(
+        headers: ["Content-Type": "application/jsonl", "Errand-Program": "errand 0.5.0"],
+        body: .bytes(Array("{\"open\":5,\"finished\":[{\"new\":1}]}\n".utf8))),
+      "what answers at URL isn't an agent: it answered with HTTP status 200; check the address"
+    ),
+    (
+      "older", problem(404, "noSuchPath", "there is nothing at '/api/v1/operations/runs'"),
+      "the agent at URL is of a version that --remote can't reach; use \(Program.identity) there too"
+    ),
+    (
+      "newer", problem(409, "held", "this agent is errand 99.0, and asked by another; use one version on both sides"),
+      "the agent at URL refuses: this agent is errand 99.0, and asked by another; use one version on both sides"
+    ),
+    (
+      "library", problem(503, "missingLibrary", "install the Debian package libmicrohttpd12."),
+      "the agent at URL refuses: install the Debian package libmicrohttpd12."
+    ),
+  ]
+
+  private static func problem(_ status: Int, _ kind: String, _ detail: String) -> HTTPServerResponse {
+    let body = JSON.shown(.object(["kind": .string(kind), "detail": .string(detail)]))
+    return .text(body, status: status, type: "application/problem+json")
+  }
+
   @Test func `something else that answers there is told from an agent, and gets no second request`() async throws {
     let program = try await Program()
+    let count = Mutex(0)
     let server = try HTTPServer(host: "127.0.0.1", port: 0) { request in
-      switch request.headers["Authorization"] {
-      case "Bearer errand_page": .text("<h1>Hello</h1>", type: "text/html")
-      case "Bearer errand_other":
-        HTTPServerResponse(
-          headers: ["Content-Type": "application/jsonl", "Errand-Program": "errand 99.0"],
-          body: .bytes(Array("{\"open\":5,\"finished\":[{\"new\":1}]}\n".utf8)))
-      default: HTTPServerResponse(status: 307, headers: ["Location": "http://127.0.0.1:1/"])
-      }
+      count.withLock { $0 += 1 }
+      let token = request.headers["Authorization"]?.dropFirst("Bearer errand_".count) ?? ""
+      return RemoteTests.others.first { $0.token == token }?.answer ?? .text("", status: 500)
     }
     let url = "http://127.0.0.1:\(server.port)"
-    func error(_ token: String) async throws -> String {
-      let outcome = try await program.call("runs", environment: ["ERRAND_REMOTE": url, "ERRAND_TOKEN": token])
-      #expect(outcome.code == 69)
-      return outcome.error
+    for (index, other) in RemoteTests.others.enumerated() {
+      let outcome = try await program.call(
+        "runs", environment: ["ERRAND_REMOTE": url, "ERRAND_TOKEN": "errand_\(other.token)"])
+      let error = "error: \(other.error.replacingOccurrences(of: "URL", with: url))\n"
+      #expect(outcome.code == 69 && outcome.error == error, "\(other.token): \(outcome)")
+      let requests = count.withLock { $0 }
+      #expect(requests == index + 1, "\(other.token)")
     }
-    #expect(
-      try await error("errand_page")
-        == "error: what answers at \(url) isn't an agent: it answered with HTTP status 200; check the address\n")
-    #expect(
-      try await error("errand_away")
-        == "error: what answers at \(url) isn't an agent: it answered with HTTP status 307, which leads elsewhere; check the address\n"
-    )
-    let other = try await error("errand_other")
-    #expect(other.hasPrefix("error: the agent at \(url) is errand 99.0, and this is errand "), "\(other)")
-    #expect(other.hasSuffix("; use one version on both sides\n"))
     await server.stop()
     await program.remove()
   }
@@ -311,5 +368,19 @@ import Testing
       #expect(await follower.end() == 69)
     }
     await bench.program.remove()
+  }
+}
+
+extension APITests.Bench {
+  /// Asks for an operation in the exact form, as `--remote` does.
+  ///
+  /// - Parameter program: The program with its version that the request names, if any.
+  func ask(
+    _ operation: String, _ token: String, _ inputs: String = "{}", as program: String? = Program.identity
+  ) async throws -> (status: Int, json: Value, headers: HTTPHeaders) {
+    var headers: HTTPHeaders = [:]
+    headers["Errand-Program"] = program
+    return try await send(
+      "POST", "/api/v1/operations/\(PercentEncoding.encode(operation))", token, inputs, headers: headers)
   }
 }

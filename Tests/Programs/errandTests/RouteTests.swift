@@ -42,6 +42,11 @@ import Testing
     found += [
       Address(method: "POST", path: "/hooks/x", body: "{}"), Address(method: "POST", path: "/logout", body: ""),
       Address(method: "POST", path: "/mcp", body: #"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#),
+      Address(method: "POST", path: "\(ExactForm.path)status", body: "{}"),
+      Address(method: "POST", path: "\(ExactForm.path)runs", body: "{}"),
+      Address(method: "POST", path: "\(ExactForm.path)show", body: #"{"run":"\#(values["run"] ?? "x")"}"#),
+      Address(
+        method: "POST", path: "\(ExactForm.path)explainSchedule", body: #"{"id":"\#(values["schedule"] ?? "x")"}"#),
       Address(method: "POST", path: "\(apiRoot)/requests", body: #"{"ask":"status"}"#),
       Address(method: "POST", path: "/runs/\(values["run"] ?? "x")/cancel", body: ""),
       Address(method: "POST", path: "/schedules/\(PercentEncoding.encode(values["schedule"] ?? "x"))/pause", body: ""),
@@ -64,6 +69,7 @@ import Testing
     if let body = address.body, headers["Content-Type"] == nil {
       headers["Content-Type"] = body.isEmpty ? "application/x-www-form-urlencoded" : "application/json"
     }
+    if address.entrance == .operations { headers["Errand-Program"] = Program.identity }
     let answer = try await HTTPClient().send(
       HTTPRequest(
         address.method, bench.url + address.path, headers: headers, body: address.body.map { Array($0.utf8) },

@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import HTTPClient
 import HTTPServer
 import Synchronization
 import Testing
@@ -60,46 +61,70 @@ import Testing
     await program.remove()
   }
 
+  private static let answer = "application/vnd.errand.exact+json"
+  private static let events = "application/vnd.errand.exact+jsonl"
+  private static let problem = "application/problem+json"
+
   @Test func `what an agent elsewhere answers is shown safely, and has a limit`() async throws {
     let program = try await Program()
     let text = JSON.shown(.string(Self.hostile + "gone"))
-    let lines: [(String, [String])] = [
-      (#"{"failed":{"kind":"notFound","message":\#(text)}}"#, ["runs", "list"]),
-      (#"{"refused":{"kind":"notFound","message":\#(text)}}"#, ["runs", "list"]),
-      (#"{"failed":{"kind":"notFound","message":\#(text)}}"#, ["why", "last"]),
-      (#"{"failed":{"kind":\#(text),"message":\#(text)}}"#, ["schedule", "list"]), (text, ["runs", "list"]),
-      (#"{\#(text):1}"#, ["runs", "show", "x"]), ("{\(Self.hostile)", ["runs", "list"]),
+    let refusal = #"{"failed":{"kind":"notFound","message":\#(text)}}"#
+    let answers: [(status: Int, type: String, body: String, command: [String])] = [
+      (404, Self.answer, refusal, ["runs", "list"]), (200, Self.answer, refusal, ["runs", "list"]),
+      (404, Self.answer, refusal, ["why", "last"]), (200, Self.answer, "{\"open\":[\n" + refusal, ["runs", "list"]),
+      (404, Self.answer, #"{"refused":{"kind":"notFound","message":\#(text)}}"#, ["runs", "list"]),
+      (409, Self.answer, #"{"failed":{"kind":\#(text),"message":\#(text)}}"#, ["schedule", "list"]),
+      (
+        409, Self.answer, #"{"failed":{"kind":"planChanged","message":\#(text),"changes":[\#(text)]}}"#,
+        ["schedule", "list"]
+      ),
+      (200, Self.answer, text, ["runs", "list"]), (200, Self.answer, #"{\#(text):1}"#, ["runs", "show", "x"]),
+      (200, Self.answer, "{\(Self.hostile)", ["runs", "list"]),
+      (409, Self.problem, #"{"kind":"held","detail":\#(text)}"#, ["runs", "list"]),
+      (401, Self.problem, #"{"kind":"unauthorized","detail":\#(text)}"#, ["runs", "list"]),
+      (409, Self.problem, #"{"kind":\#(text),"detail":\#(text)}"#, ["status"]),
+      (
+        409, Self.problem, #"{"kind":"planChanged","detail":\#(text),"changes":[\#(text)],"moves":[\#(text)]}"#,
+        ["runs", "list"]
+      ),
+      (500, "text/plain", Self.hostile, ["runs", "list"]),
+      (200, Self.events, refusal, ["runs", "watch"]), (200, Self.events, text, ["runs", "watch"]),
+      (200, Self.events, #"{"notice":{"kind":\#(text)}}"#, ["runs", "watch"]),
+      (200, Self.events, #"{\#(text):1}"#, ["runs", "watch", "--json"]),
+      (200, Self.events, "{\(Self.hostile)", ["runs", "watch"]),
     ]
     let body = OneBody()
     let server = try HTTPServer(host: "127.0.0.1", port: 0) { _ in body.response }
     let environment = ["ERRAND_REMOTE": "http://127.0.0.1:\(server.port)", "ERRAND_TOKEN": "errand_0"]
-    for (line, command) in lines {
-      body.set(Array("\(line)\n".utf8))
+    for (status, type, answer, command) in answers {
+      body.set(Array("\(answer)\n".utf8), type, status: status)
       let outcome = try await program.call(command, environment: environment)
-      #expect(Self.obeyed(outcome).isEmpty, "\(line): \(outcome)")
+      #expect(outcome.code != 0 && !outcome.error.isEmpty, "\(answer): \(outcome)")
+      #expect(Self.obeyed(outcome).isEmpty, "\(answer): \(outcome)")
     }
-    body.set([UInt8](repeating: 0x61, count: (16 << 20) + 1))
-    var outcome = try await program.call("runs", "list", environment: environment)
-    #expect(outcome.error.contains("a line of it is longer than 16 MiB, the most that is read"), "\(outcome)")
-    #expect(outcome.code == 69)
-    body.set([UInt8](repeating: 0x61, count: (1 << 20) + 1), status: 500)
-    outcome = try await program.call("runs", "list", environment: environment)
-    #expect(outcome.error.contains("it isn't of an agent, and is longer than 1 MiB"), "\(outcome)")
+    for (status, type, most, command, error) in [
+      (200, Self.events, 16 << 20, "watch", "it is longer than 16 MiB, the most that is read of an event"),
+      (500, Self.problem, 64 << 10, "list", "it is longer than 64 KiB, the most that is read of a problem"),
+      (200, "application/jsonl", 64 << 10, "list", "it is longer than 64 KiB, the most that is read of a problem"),
+    ] {
+      body.set([UInt8](repeating: 0x61, count: most + 1), type, status: status)
+      let outcome = try await program.call("runs", command, environment: environment)
+      let whole = "error: the answer of the agent at http://127.0.0.1:\(server.port) can't be read: \(error)\n"
+      #expect(outcome.code == 69 && outcome.error == whole, "\(outcome)")
+    }
     await server.stop()
     await program.remove()
   }
 
   /// The answer that comes next.
   private final class OneBody: Sendable {
-    private let content = Mutex<(bytes: [UInt8], status: Int)>(([], 200))
+    private let content = Mutex(HTTPServerResponse())
 
-    func set(_ bytes: [UInt8], status: Int = 200) { content.withLock { $0 = (bytes, status) } }
-
-    var response: HTTPServerResponse {
-      let (bytes, status) = content.withLock { $0 }
-      return HTTPServerResponse(
-        status: status, headers: ["Content-Type": "application/jsonl", "Errand-Program": "errand 0.0"],
-        body: .bytes(bytes))
+    func set(_ bytes: [UInt8], _ type: String, status: Int) {
+      let headers: HTTPHeaders = ["Content-Type": type, "Errand-Program": "errand 0.0"]
+      content.withLock { $0 = HTTPServerResponse(status: status, headers: headers, body: .bytes(bytes)) }
     }
+
+    var response: HTTPServerResponse { content.withLock { $0 } }
   }
 }

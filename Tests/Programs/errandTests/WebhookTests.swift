@@ -198,7 +198,7 @@ struct WebhookTests {
     let bench = try await Bench(["push": WebhookTests.push], secrets: [:])
     let answer = try await bench.post("push", "{}", WebhookTests.github("{}", "d1"))
     #expect(answer.status == 503, "\(answer)")
-    let status = try JSON.parse(try await bench.program.ask(#"{"ask":"status"}"#))
+    let status = try JSON.parse(try await bench.program.ask("status"))
     let faults = JSON.shown(status)
     #expect(
       faults.contains("the webhook of 'push' can't verify deliveries: the secret 'HUB' can't be read"), "\(faults)")

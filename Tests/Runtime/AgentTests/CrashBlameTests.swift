@@ -105,7 +105,7 @@ import Testing
     process.standardOutput = pipe
     try process.startAlone()
     let output = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
+    process.awaitEnd()
     return String(decoding: output, as: UTF8.self)
   }
 

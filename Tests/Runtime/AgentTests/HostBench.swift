@@ -182,24 +182,55 @@ final class HostBench: Sendable {
 
   // MARK: Asking
 
-  /// All answers to a request, as the socket carries them.
-  func ask(_ request: String, as person: String = "ann") async throws -> [String] {
+  /// All answers to an operation in the form of the state: its events if it follows runs, and its refusal.
+  ///
+  /// - Parameter isFollowed: Whether an operation that follows runs tells their events; otherwise it answers at once.
+  func ask(_ request: String, as person: String = "ann", isFollowed: Bool = true) async throws -> [String] {
     let answers = Mutex<[Value]>([])
-    try await ask(request, as: person) { answer in answers.withLock { $0.append(answer) } }
+    try await ask(request, as: person, isFollowed: isFollowed) { answer in answers.withLock { $0.append(answer) } }
     return try answers.withLock { $0 }.map { try JSON.text($0) }
   }
 
   func ask(
-    _ request: String, as person: String = "ann", receive: @escaping @Sendable (Value) -> Void
+    _ request: String, as person: String = "ann", isFollowed: Bool = true,
+    receive: @escaping @Sendable (Value) -> Void
   ) async throws {
-    let assembler = Mutex(AnswerAssembler())
-    let line = RequestLine(try JSON.parse(request), from: AgentCaller(name: person)) {
-      [member = census.member()] line in
-      _ = member
-      if let answer = assembler.withLock({ $0.receive(line) }) { receive(answer) }
-      return true
+    let line = try JSON.parse(request)
+    let (caller, secrets) = (AgentCaller(name: person), agent.store.secrets)
+    let events = EncodedEvents(secrets: secrets, member: census.member(), receive: receive)
+    do throws(RequestRefusedError) {
+      let operation = try OperationList.read(line)
+      if isFollowed, let operation = operation as? any StreamingOperation {
+        try await service.perform(operation, for: caller, to: events)
+      } else {
+        let answer = try await service.performed(operation, for: caller)
+        let value = try await answer.exact()
+        // The caller makes its plans from the unmasked recipes.
+        receive(answer is ListSchedules.Answer ? value : secrets.shown(value))
+      }
+    } catch {
+      receive(secrets.shown(ExactForm.refused(error)))
     }
-    await service.handle(line)
+    withExtendedLifetime(events) {}
+  }
+}
+
+/// Encodes events as they are sent to a client, with the whole records of runs.
+private struct EncodedEvents: RunEvents {
+  let secrets: SecretRegistry
+  /// Counts the caller as long as anything holds its events.
+  let member: Census.Member
+  let receive: @Sendable (Value) -> Void
+
+  var isBehind: Bool { false }
+
+  func tell(_ event: RunEvent) { receive(secrets.shown(event.encoded())) }
+
+  func tellInTurn(_ event: RunEvent) async { tell(event) }
+
+  func tell(_ run: StoredRun, isEnd: Bool) async throws(RequestRefusedError) {
+    let record = try await run.record()
+    tell(isEnd ? .ended(record) : .run(record))
   }
 }
 

@@ -20,19 +20,10 @@ import Testing
           run: "r1", at: instant, recipe: "r", file: "r.yaml",
           texts: .inline(.object(["r.yaml": .string("steps: []")])), inputs: .object([:]), program: "test"))
       $0.secrets = ["TOKEN"]
-      $0.detach = true
       $0.again = true
       $0.key = "k"
     },
-    ResumeRun.with {
-      $0.run = "r1"
-      $0.detach = true
-    },
-    FollowRun.with {
-      $0.run = "r1"
-      $0.snapshot = true
-    },
-    WatchRuns(),
+    ResumeRun.with { $0.run = "r1" }, FollowRun.with { $0.run = "r1" }, WatchRuns(),
     PauseRun.with {
       $0.run = "r1"
       $0.reason = "later"
@@ -222,6 +213,14 @@ import Testing
       "the request 'pause' isn't valid: 'why' is not known"
     ),
     (
+      #"{"ask":"resume","run":"r1","detach":true}"#,
+      "the request 'resume' isn't valid: 'detach' is not known"
+    ),
+    (
+      #"{"ask":"follow","run":"r1","snapshot":true}"#,
+      "the request 'follow' isn't valid: 'snapshot' is not known"
+    ),
+    (
       #"{"ask":"start","recipe":"r","inputs":[1]}"#,
       "the request 'start' isn't valid: 'inputs' must be a map of dyn, but found a list"
     ),
@@ -243,29 +242,6 @@ import Testing
     #expect(AgentCaller(account: geteuid(), person: " ").name == FolderLock.name(of: geteuid()))
     let other: uid_t = geteuid() == 65_534 ? 65_533 : 65_534
     #expect(AgentCaller(account: other, person: "ann").name == FolderLock.name(of: other))
-  }
-
-  @Test func `the caller of each request is the one that the connection names`() async throws {
-    let folder = try TemporaryFolder()
-    let lock = try FolderLock.acquire(folder.path, program: "errand 0.1")
-    let server = try AgentServer.start(
-      in: folder.path, lock: lock, identity: AgentTests.identity, clock: SystemTime()
-    ) { line in
-      _ = lock
-      line.reply(.object(["caller": .string(line.caller.name)]))
-    }
-    for (person, name) in [("ann", "ann"), (nil, FolderLock.name(of: geteuid()))] {
-      let client = try #require(
-        try await AgentClient.connect(
-          folder.path, identity: AgentTests.identity, person: person, clock: SystemTime()))
-      try client.send(.object(["ask": .string("status"), "person": .string("eve")]))
-      for try await reply in client.replies {
-        #expect(reply == .object(["caller": .string(name)]))
-        break
-      }
-      await client.close()
-    }
-    await server.stop()
   }
 
   // MARK: Starting by name

@@ -22,7 +22,7 @@ import Testing
     }
   }
 
-  @Test func `odd numbers are refused or answered, on the socket and in the process`() async throws {
+  @Test func `odd numbers are refused or answered, in the exact form and in the process`() async throws {
     let bench = await HostBench()
     for number in [Int.min, -1, 0, 1 << 62, Int.max - 1, Int.max] {
       for cursor in ["", #","cursor":"2026-11-30T05:00:00Z_x""#] {

@@ -169,13 +169,16 @@ import Testing
     try await bench.start("r1", RunHostTests.night)
     await bench.until("r1 waits")
     let origin = try #require(bench.store.run("r1")?.origin)
-    let submit = Value.object([
-      "ask": .string("submit"), "run": origin.encoded(), "detach": .bool(true), "again": .bool(true),
-    ])
-    #expect(try await bench.ask(JSON.text(submit)) == [#"{"accepted":"r1","isServing":true}"#])
+    let submit = try JSON.text(
+      .object(["ask": .string("submit"), "run": origin.encoded(), "again": .bool(true)]))
+    #expect(try await bench.ask(submit, isFollowed: false) == [#"{"accepted":"r1","isServing":true}"#])
     bench.time.advance(by: .seconds(10 * 3600))
     await bench.until("r1 succeeded")
-    #expect(try await bench.ask(JSON.text(submit)) == [#"{"accepted":"r1","isServing":true}"#])
+    #expect(try await bench.ask(submit, isFollowed: false) == [#"{"accepted":"r1","isServing":true}"#])
+    // A caller that follows it is told its end.
+    let told = try await bench.ask(submit)
+    #expect(told.count == 2 && told.first == #"{"accepted":"r1","isServing":true}"#, "\(told)")
+    #expect(told.last?.hasPrefix(#"{"ended":{"origin":{"run":"r1""#) == true, "\(told)")
   }
 
   // MARK: Steering
@@ -237,7 +240,7 @@ import Testing
     #expect(await bench.host.alarmCount == 0)
   }
 
-  @Test func `a follower of a run receives its waits, and its end`() async throws {
+  @Test func `a follower of a run receives the run as it is, its waits, and its end`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", RunHostTests.night)
     await bench.until("r1 waits")
@@ -249,12 +252,13 @@ import Testing
     }
     var lines: [String] = []
     for await value in answers {
-      // After the first report of the wait, the client is a follower.
-      if lines.isEmpty { await bench.pass(.seconds(9 * 3600)) }
       lines.append(try JSON.text(value))
+      // After the first report of the wait, the client is a follower.
+      if lines.count == 2 { await bench.pass(.seconds(9 * 3600)) }
     }
+    #expect(lines.first?.hasPrefix(#"{"run":{"origin":{"run":"r1""#) == true, "\(lines)")
     #expect(
-      lines.first
+      lines.dropFirst().first
         == #"{"waits":{"until":"2026-11-20T18:30:00Z","status":"waiting","reason":"waits until 2026-11-20T18:30:00Z"}}"#
     )
     #expect(lines.last?.contains(#""status":"succeeded""#) == true)

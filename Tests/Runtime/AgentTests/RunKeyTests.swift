@@ -12,20 +12,18 @@ import Testing
   private static func submit(
     _ id: String, _ key: String?, inputs: Value = .object(["month": .string("2026-11")]),
     in bench: HostBench,
-    text: String = recipe, recipe: String = "invoices", isDetached: Bool = true,
+    text: String = recipe, recipe: String = "invoices", isFollowed: Bool = false,
     as person: String = "ann"
   ) async throws -> String {
     let origin = RunCreated(
       run: id, at: bench.time.now(), recipe: recipe, file: "r.yaml",
       texts: .inline(.object(["r.yaml": .string(text)])), inputs: inputs, program: "test")
-    var request: Value = .object([
-      "ask": .string("submit"), "run": origin.encoded(), "detach": .bool(isDetached),
-    ])
+    var request: Value = .object(["ask": .string("submit"), "run": origin.encoded()])
     if let key, var map = request.map {
       map["key"] = .string(key)
       request = .map(map)
     }
-    return try await bench.ask(JSON.text(request), as: person).joined(separator: "\n")
+    return try await bench.ask(JSON.text(request), as: person, isFollowed: isFollowed).joined(separator: "\n")
   }
 
   private static let first = #"{"accepted":"r1","isServing":true}"#
@@ -61,7 +59,7 @@ import Testing
     _ = try await RunKeyTests.submit(
       "r1", "k", in: bench, text: "recipe: invoices\nsteps: [{ fail: no paper }]")
     await bench.until("r1 failed")
-    let answer = try await RunKeyTests.submit("r2", "k", in: bench, isDetached: false)
+    let answer = try await RunKeyTests.submit("r2", "k", in: bench, isFollowed: true)
     #expect(answer.hasPrefix(#"{"accepted":"r1","isServing":true,"known":"failed"}"#))
     #expect(
       answer.contains(#"{"ended":{"origin":{"run":"r1""#) && answer.contains("no paper"),

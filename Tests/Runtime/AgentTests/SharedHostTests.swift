@@ -197,7 +197,7 @@ import Operations
     await until("it is given up") { database.holder(of: run) == nil }
     #expect(await status(run, second) == .paused)
     #expect(
-      try await second.ask(#"{"ask":"resume","run":"\#(run)","detach":true}"#)
+      try await second.ask(#"{"ask":"resume","run":"\#(run)"}"#, isFollowed: false)
         == [#"{"accepted":"\#(run)","isServing":true}"#])
     await until("it has ended") { await status(run, second) == .succeeded }
     #expect(try await second.ended(run).claims.map(\.worker) == ["lab-2"])
@@ -211,7 +211,7 @@ import Operations
     await until("it waits") { first.agent.store.run(run)?.steps["w"]?.status == .waiting }
     // Ends with the run.
     let follower = Task {
-      try await second.ask(#"{"ask":"follow","run":"\#(run)","snapshot":true}"#) { answer in
+      try await second.ask(#"{"ask":"follow","run":"\#(run)"}"#) { answer in
         lines.withLock { $0.append((try? JSON.text(answer)) ?? "") }
       }
     }

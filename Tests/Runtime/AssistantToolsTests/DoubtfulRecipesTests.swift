@@ -62,7 +62,7 @@ import Testing
   ) async throws {
     let caller = ToolCaller(
       principal: "account",
-      answer: { request throws(RequestRefusedError) in
+      answer: { request, _ throws(RequestRefusedError) in
         switch request {
         case is ListRecipes:
           return ListRecipes.Answer([broken.record(withText: false)].compactMap(\.self))

@@ -37,7 +37,7 @@ import Testing
       let asked = asked
       let caller = ToolCaller(
         principal: "account",
-        answer: { request throws(RequestRefusedError) in
+        answer: { request, _ throws(RequestRefusedError) in
           asked.verbs.withLock { $0.append(type(of: request).name) }
           return try await answer(request)
         },
@@ -149,8 +149,8 @@ import Testing
   @Test func `a cancelled request gets no answer, and others do`() async {
     let (entered, enter) = AsyncStream.makeStream(of: Void.self)
     let bench = Bench { [time = TestTime()] request throws(RequestRefusedError) in
-      if request is ListTools { return Self.tools([]) }
-      if request is FindRun {
+      if request is ListTools { return Self.tools(Self.tool("{}")) }
+      if request is ShowRun {
         enter.yield()
         // Ends only when it is cancelled.
         try? await time.sleep(for: .seconds(86_400))

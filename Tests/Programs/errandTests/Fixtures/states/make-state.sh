@@ -31,9 +31,11 @@ export FAKETIME_DONT_FAKE_MONOTONIC=1 TZ=UTC
 errand() { LD_PRELOAD="$timer:$library" FAKETIME="@$now" "$program" --no-color "$@"; }
 serve() {
   now=$1
+  # A killed agent leaves its socket behind.
+  rm -f .errand/*.sock
   LD_PRELOAD="$timer:$library" FAKETIME="@$now" "$program" serve 2>> serve.log &
   agent=$!
-  until errand schedule list > /dev/null 2>&1 && [ -S .errand/agent.sock ]; do sleep 0.1; done
+  until errand schedule list > /dev/null 2>&1 && [ -S .errand/api.sock ]; do sleep 0.1; done
 }
 until_said() { until grep -q "$1" serve.log; do sleep 0.1; done; }
 begin() { errand run "recipes/$1.yaml" --detach "${@:2}" > "$1.id"; }
