@@ -35,6 +35,8 @@ final class Audit: Sendable {
     var runs: Set<String> = []
     /// The suspended runs that a person resumed.
     var asked: Set<String> = []
+    /// How many steps of an uncertain run were resolved; each lets the agent continue the run once.
+    var resolutions: [String: Int] = [:]
     /// The keys of plain writes, and of writes that a person resolved.
     var writes: Set<String> = []
     var resolved: Set<String> = []
@@ -230,16 +232,14 @@ final class Audit: Sendable {
     switch event {
     case .runCreated(let event):
       if !content.runs.insert(event.run).inserted { fail("the run \(event.run) is created twice", &content) }
-    case .runStatusChanged(let event):
-      let before = content.fold.runs[event.run]
-      if event.status == .running, let before, before.status == .paused || before.status == .uncertain,
-        before.pendingCancel == nil, content.asked.remove(event.run) == nil
-      {
-        fail("the run \(event.run) is \(before.status.rawValue) and goes on, though nobody asked", &content)
-      }
-    case .stepBegan(let event): checkStep(.stepBegan(event), of: event.run, &content)
+    case .runStatusChanged(let event): checkStatus(event, &content)
+    case .stepBegan(let event):
+      checkStep(.stepBegan(event), of: event.run, &content)
+      if event.resolution != nil { content.resolutions[event.run, default: 0] += 1 }
     case .attemptBegan(let event): checkStep(.attemptBegan(event), of: event.run, &content)
-    case .stepEnded(let event): checkStep(.stepEnded(event), of: event.run, &content)
+    case .stepEnded(let event):
+      checkStep(.stepEnded(event), of: event.run, &content)
+      if event.resolution != nil { content.resolutions[event.run, default: 0] += 1 }
     case .slotDecided(let slot): check(slot, &content)
     case .scheduleSet(let event):
       if let mark = event.processedUntil { checkRest(of: event.schedule, until: mark, &content) }
@@ -275,6 +275,20 @@ final class Audit: Sendable {
     if case .runEnded(let event) = event, let run = content.fold.ended.last, run.id == event.run {
       content.ended[run.id] = run
       checkEnd(run, &content)
+    }
+  }
+
+  /// Checks that a suspended run continues only because a person resumed it, or resolved a step of it.
+  private static func checkStatus(_ event: RunStatusChanged, _ content: inout Content) {
+    // Nothing of it is uncertain any more.
+    if event.status == .queued { content.resolutions[event.run] = nil }
+    guard event.status == .running, let before = content.fold.runs[event.run],
+      before.status == .paused || before.status == .uncertain, before.pendingCancel == nil
+    else { return }
+    if before.status == .uncertain, let count = content.resolutions[event.run] {
+      content.resolutions[event.run] = count > 1 ? count - 1 : nil
+    } else if content.asked.remove(event.run) == nil {
+      fail("the run \(event.run) is \(before.status.rawValue) and goes on, though nobody asked", &content)
     }
   }
 

@@ -54,6 +54,8 @@ private struct Machine {
   let connection: SimulatedConnection
   let store: SharedStateStore
   let agent: LocalAgent
+  /// People who ask the machine's agent.
+  let client: SimulatedClient
   let clock: ManualClock
 }
 
@@ -119,6 +121,7 @@ private final class SimulatedCluster {
     for machine in machines.indices { start(machine) }
     for _ in 0..<moves where audit.fault == nil {
       move()
+      lookAround()
       if one(in: 3) { go(number(0..<60)) } else { pass(.milliseconds(number(0..<15_000))) }
     }
     end()
@@ -153,7 +156,8 @@ private final class SimulatedCluster {
     let agent = place.agent(
       on: store, keptIn: store, token: token, time: time, redactor: Components().redactor, isLimited: false)
     machines[index] = Machine(
-      life: life, token: token, connection: connection, store: store, agent: agent, clock: machine)
+      life: life, token: token, connection: connection, store: store, agent: agent,
+      client: SimulatedClient(agent.service, audit, random: place.requests), clock: machine)
     audit.note("m\(index) starts at \(clock.now()), its clock \(offsets[index]) off")
     // Ends when it serves.
     Task { [audit] in
@@ -297,29 +301,41 @@ private final class SimulatedCluster {
     pass(.seconds(number(0..<20)))
   }
 
+  /// Makes people look at something, once in a while.
+  ///
+  /// They follow no run: a waiting run stays at the machine where it is followed, and fewer would move.
+  private func lookAround() {
+    let living = self.living
+    if living.isEmpty { return }
+    let (_, machine) = living[place.requests.next(in: 0..<living.count)]
+    machine.client.lookAround(at: database.openRuns, mayFollow: false)
+  }
+
   private func begin(_ machine: Machine) {
     guard let name = pick(names) else { return }
     let now = clock.now()
     guard let created = place.newRun(of: name, id: place.ids.next(at: now), at: now) else { return }
     audit.note("begin \(name) as \(created.run)")
     // Ends when the run has begun.
-    Task {
-      do throws(StateError) { try await machine.agent.host.create(created) } catch { return }
-      try? await machine.agent.host.carryOn(created.run)
-    }
+    Task { _ = try? await machine.client.perform(SubmitRun.with { $0.run = Stored(created) }) }
   }
 
   private func signal(_ machine: Machine) {
     // Some come twice.
     if !one(in: 5) { lastEvent += 1 }
-    let event = EventRecord(
-      id: "e\(lastEvent)", name: one(in: 2) ? "go" : "tick", data: .inline(.int(number(0..<2))), receivedAt: clock.now()
-    )
-    audit.note("signal \(event.id) \(event.name)")
+    let (id, name, data) = ("e\(lastEvent)", one(in: 2) ? "go" : "tick", Value.int(number(0..<2)))
+    audit.note("signal \(id) \(name)")
+    let event = SendEvent.with {
+      $0.id = id
+      $0.name = name
+      $0.data = data
+    }
     // Ends when it is kept.
     Task { [told] in
-      do throws(StateError) { _ = try await machine.agent.host.receive(event) } catch { return }
-      told.note(event: event.id)
+      do throws(RequestRefusedError) {
+        let answer = try await machine.client.perform(event)
+        told.note(event: answer.received)
+      } catch {}
     }
   }
 
@@ -329,10 +345,14 @@ private final class SimulatedCluster {
   }
 
   private func decide(_ run: String, _ step: StepPath, isApproved: Bool, _ machine: Machine) {
-    let decision = DecisionRecord(isApproved: isApproved, by: "ana", at: clock.now())
     audit.note("decide \(run) \(step) \(isApproved)")
+    let decision = DecideStep.with {
+      $0.run = run
+      $0.step = step
+      $0.approved = isApproved
+    }
     // Ends when it is kept.
-    Task { _ = try? await machine.agent.host.decisions.decide(run, step: step, decision) }
+    Task { _ = try? await machine.client.perform(decision) }
   }
 
   private func cancel(_ run: String, _ machine: Machine) {
@@ -340,8 +360,14 @@ private final class SimulatedCluster {
     audit.note("cancel \(run)\(isHard ? " hard" : "")")
     // Ends when it is kept.
     Task { [told] in
-      do throws(StateError) {
-        if try await machine.agent.host.cancel(run, reason: nil, isHard: isHard) { told.note(cancelled: run) }
+      do {
+        if isHard {
+          // The schedules ask for it, and no operation does.
+          if try await machine.agent.host.cancel(run, reason: nil, isHard: true) { told.note(cancelled: run) }
+        } else {
+          let answer = try await machine.client.perform(CancelRun.with { $0.run = run })
+          told.note(cancelled: answer.cancelled)
+        }
       } catch {}
     }
   }
@@ -350,18 +376,23 @@ private final class SimulatedCluster {
     guard let step = pick(run.uncertainSteps) else { return }
     let output = Value.object(["value": .int(1), "calls": .int(3), "text": .string("")])
     let choice = isLast ? 2 : number(0..<3)
-    let resolution = [Resolution.done(output), .retry, .fail(nil)][choice]
-    audit.note("resolve \(run.id) \(step.path) as \(["done", "retry", "fail"][choice])")
+    let outcome = [ResolveStep.Outcome.done, .retry, .fail][choice]
+    audit.note("resolve \(run.id) \(step.path) as \(outcome.rawValue)")
     if let key = run.key(of: step) {
       audit.resolved(key)
       if choice == 1 { service.grant(key) }
     }
+    let resolution = ResolveStep.with {
+      $0.run = run.id
+      $0.step = step.path
+      $0.as = Word(outcome)
+      $0.output = outcome == .done ? output : nil
+    }
     // Ends when the run continues.
-    Task {
-      do throws(RunRefusedError) {
-        try await machine.agent.host.resolutions.resolve(run.id, step: step.path, as: resolution)
-      } catch { return }
-      try? await machine.agent.host.resume(run.id)
+    Task { [id = run.id] in
+      do throws(RequestRefusedError) { _ = try await machine.client.perform(resolution) } catch { return }
+      // Another machine may have it by now.
+      _ = try? await machine.client.perform(ResumeRun.with { $0.run = id })
     }
   }
 
@@ -370,13 +401,17 @@ private final class SimulatedCluster {
     // The person who resumes it has checked which writes were done.
     if database.run(run)?.reason?.contains("took over that was behind") == true { service.forgive(run) }
     // Ends when the run continues.
-    Task { try? await machine.agent.host.resume(run) }
+    Task { _ = try? await machine.client.perform(ResumeRun.with { $0.run = run }) }
   }
 
   private func pause(_ run: String, _ machine: Machine) {
     audit.note("pause \(run)")
+    let pause = PauseRun.with {
+      $0.run = run
+      $0.reason = "somebody paused it"
+    }
     // Ends when it is written.
-    Task { try? await machine.agent.host.pause(run, reason: "somebody paused it") }
+    Task { _ = try? await machine.client.perform(pause) }
   }
 
   // MARK: The end

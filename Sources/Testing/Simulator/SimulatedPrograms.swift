@@ -51,7 +51,8 @@ extension SimulatedServices {
     guard let schedules = agent.schedules else { return }
     let host = agent.host
     program = SimulatedProgram(
-      life: life, token: token, store: store, host: host, schedules: schedules, time: time)
+      life: life, token: token, store: store, host: host, schedules: schedules,
+      client: SimulatedClient(agent.service, audit, random: place.requests), time: time)
     audit.note("start at \(now)")
     _ = perform("serve") { [audit] in
       await host.observe { [audit] news in
@@ -139,11 +140,14 @@ struct SimulatedPlace: Sendable {
   let inbox = SimulatedInbox()
   let ids: SharedRandom
   let chances: SharedRandom
+  /// For the clients of all programs.
+  let requests: SharedRandom
   let checks = CheckedRecipes()
 
   init(seed: UInt64) {
     ids = SharedRandom(seed: seed &+ 1)
     chances = SharedRandom(seed: seed &+ 2)
+    requests = SharedRandom(seed: seed &+ 5)
   }
 
   /// An agent that serves the recipes.
@@ -208,6 +212,7 @@ final class SharedRandom: Sendable {
   init(seed: UInt64) { random = Mutex(SeededGenerator(seed: seed)) }
 
   func next() -> Double { random.withLock { Double.random(in: 0..<1, using: &$0) } }
+  func next(in range: Range<Int>) -> Int { random.withLock { Int.random(in: range, using: &$0) } }
   func next(at instant: Timestamp) -> String { random.withLock { UUID7(at: instant, using: &$0).description } }
 }
 

@@ -16,6 +16,8 @@ struct SimulatedProgram {
   let store: AuditedStore
   let host: RunHost
   let schedules: ScheduleHost
+  /// People who ask the program's agent.
+  let client: SimulatedClient
   let time: ManualClock
 }
 

@@ -116,6 +116,9 @@ final class Director {
     for _ in 0..<simulation.moves {
       if audit.fault != nil { return }
       move()
+      if let program = services.program {
+        program.client.lookAround(at: program.store.state.openRuns.map(\.id), mayFollow: true)
+      }
       latest = max(latest, services.time)
       if one(in: 3) { services.go(number(0..<60)) } else { rest() }
       ensureProgram()
@@ -226,23 +229,25 @@ final class Director {
     guard let created = services.newRun(of: name, id: services.newID(program.time.now())) else { return }
     audit.note("begin \(name) as \(created.run)")
     // Ends when the run has begun.
-    Task {
-      do throws(StateError) { try await program.host.create(created) } catch { return }
-      try? await program.host.carryOn(created.run)
-    }
+    Task { _ = try? await program.client.perform(SubmitRun.with { $0.run = Stored(created) }) }
   }
 
   private func signal(_ program: SimulatedProgram) {
     // Some come twice.
     if !one(in: 5) { lastEvent += 1 }
-    let event = EventRecord(
-      id: "e\(lastEvent)", name: one(in: 2) ? "go" : "tick", data: .inline(.int(number(0..<2))),
-      receivedAt: program.time.now())
-    audit.note("signal \(event.id) \(event.name)")
+    let (id, name, data) = ("e\(lastEvent)", one(in: 2) ? "go" : "tick", Value.int(number(0..<2)))
+    audit.note("signal \(id) \(name)")
+    let event = SendEvent.with {
+      $0.id = id
+      $0.name = name
+      $0.data = data
+    }
     // Ends when it is kept.
     Task { [audit] in
-      do throws(StateError) { _ = try await program.host.receive(event) } catch { return }
-      audit.told(received: event.id)
+      do throws(RequestRefusedError) {
+        let answer = try await program.client.perform(event)
+        audit.told(received: answer.received)
+      } catch {}
     }
   }
 
@@ -262,10 +267,18 @@ final class Director {
     let asking = open.flatMap { run in run.askingSteps.map { (run.id, $0.path) } }
     if asking.isEmpty { return }
     let (run, step) = asking[number(0..<asking.count)]
-    let decision = DecisionRecord(isApproved: !one(in: 3), by: "ana", at: program.time.now())
-    audit.note("decide \(run) \(step) \(decision.isApproved)")
+    decide(run, step, isApproved: !one(in: 3), program)
+  }
+
+  private func decide(_ run: String, _ step: StepPath, isApproved: Bool, _ program: SimulatedProgram) {
+    audit.note("decide \(run) \(step) \(isApproved)")
+    let decision = DecideStep.with {
+      $0.run = run
+      $0.step = step
+      $0.approved = isApproved
+    }
     // Ends when it is kept.
-    Task { _ = try? await program.host.decisions.decide(run, step: step, decision) }
+    Task { _ = try? await program.client.perform(decision) }
   }
 
   private func cancel(_ run: String, _ program: SimulatedProgram) {
@@ -274,8 +287,14 @@ final class Director {
     audit.ask(run)
     // Ends when it is kept.
     Task { [audit] in
-      do throws(StateError) {
-        if try await program.host.cancel(run, reason: nil, isHard: isHard) { audit.told(cancelled: run) }
+      do {
+        if isHard {
+          // The schedules ask for it, and no operation does.
+          if try await program.host.cancel(run, reason: nil, isHard: true) { audit.told(cancelled: run) }
+        } else {
+          let answer = try await program.client.perform(CancelRun.with { $0.run = run })
+          audit.told(cancelled: answer.cancelled)
+        }
       } catch {}
     }
   }
@@ -289,23 +308,27 @@ final class Director {
 
   private func resolve(_ run: RunRecord, _ step: StepRecord, as choice: Int, _ program: SimulatedProgram) {
     let output = Value.object(["value": .int(1), "calls": .int(3), "text": .string("")])
-    let resolution = [Resolution.done(output), .retry, .fail(nil)][choice]
-    audit.note("resolve \(run.id) \(step.path) as \(["done", "retry", "fail"][choice])")
+    let outcome = [ResolveStep.Outcome.done, .retry, .fail][choice]
+    audit.note("resolve \(run.id) \(step.path) as \(outcome.rawValue)")
     if let key = run.key(of: step) {
       audit.resolved(key)
       if choice == 1 { services.service.grant(key) }
     }
     audit.ask(run.id)
+    let resolution = ResolveStep.with {
+      $0.run = run.id
+      $0.step = step.path
+      $0.as = Word(outcome)
+      $0.output = outcome == .done ? output : nil
+    }
     // Ends when the run continues.
     Task { [audit, id = run.id] in
-      do throws(RunRefusedError) {
-        try await program.host.resolutions.resolve(id, step: step.path, as: resolution)
-      } catch {
+      do throws(RequestRefusedError) { _ = try await program.client.perform(resolution) } catch {
         return audit.note("not resolved: \(error.message)")
       }
-      // Another walk may have answered the earlier request.
+      // The agent resumes the run, unless it is paused meanwhile; another walk may have answered the earlier request.
       audit.ask(id)
-      try? await program.host.resume(id)
+      _ = try? await program.client.perform(ResumeRun.with { $0.run = id })
     }
   }
 
@@ -314,7 +337,7 @@ final class Director {
     audit.note("resume \(run.id)")
     audit.ask(run.id)
     // Ends when the run continues.
-    Task { try? await program.host.resume(run.id) }
+    Task { [id = run.id] in _ = try? await program.client.perform(ResumeRun.with { $0.run = id }) }
   }
 
   private func pause(_ run: String, _ program: SimulatedProgram) {
@@ -322,10 +345,14 @@ final class Director {
     audit.note("pause \(run)\(isRegretted ? ", and think better of it" : "")")
     // Ends when it is written, or the run continues.
     Task { [audit] in
-      do throws(RunRefusedError) { try await program.host.pause(run, reason: "somebody paused it") } catch { return }
+      let pause = PauseRun.with {
+        $0.run = run
+        $0.reason = "somebody paused it"
+      }
+      do throws(RequestRefusedError) { _ = try await program.client.perform(pause) } catch { return }
       if !isRegretted { return }
       audit.ask(run)
-      try? await program.host.resume(run)
+      _ = try? await program.client.perform(ResumeRun.with { $0.run = run })
     }
   }
 
@@ -358,15 +385,25 @@ final class Director {
     let now = program.time.now()
     audit.note("\(["pause", "resume", "trigger", "backfill"][choice]) \(id)")
     // Ends when it is kept.
-    Task {
+    Task { [client = program.client] in
       switch choice {
-      case 0: _ = try? await program.schedules.pause(id, note: nil)
-      case 1: _ = try? await program.schedules.resume(id)
-      case 2: _ = try? await program.schedules.trigger(id, overlap: nil)
+      case 0: _ = try? await client.perform(PauseSchedule.with { $0.id = id })
+      case 1: _ = try? await client.perform(ResumeSchedule.with { $0.id = id })
+      case 2: _ = try? await client.perform(TriggerSchedule.with { $0.id = id })
       default:
-        let from = now.advanced(by: .seconds(-20_000)) ?? now
-        guard let found = try? await program.schedules.slotsToBackfill(id, from: from, to: now) else { return }
-        _ = try? await program.schedules.backfill(id, Array(found.slots.prefix(3)), overlap: .bufferAll)
+        var backfill = BackfillSchedule.with {
+          $0.id = id
+          $0.from = now.advanced(by: .seconds(-20_000)) ?? now
+          $0.to = now
+          $0.overlap = Word(.bufferAll)
+          $0.dryRun = true
+        }
+        // The first three of them are started.
+        guard case .due(let slots, _)? = try? await client.perform(backfill), let first = slots.first,
+          let end = slots.prefix(3).last?.advanced(by: TimeSpan(nanoseconds: 1))
+        else { return }
+        (backfill.from, backfill.to, backfill.dryRun) = (first, end, false)
+        _ = try? await client.perform(backfill)
       }
     }
   }
@@ -481,10 +518,7 @@ final class Director {
         case .paused: resume(run, program)
         default: break
         }
-        for step in run.askingSteps {
-          let decision = DecisionRecord(isApproved: true, by: "ana", at: program.time.now())
-          Task { _ = try? await program.host.decisions.decide(run.id, step: step.path, decision) }
-        }
+        for step in run.askingSteps { decide(run.id, step.path, isApproved: true, program) }
       }
       rest()
       if let span = services.untilSomethingIsDue ?? program.time.untilNextSleeper { program.time.advance(by: span) }
