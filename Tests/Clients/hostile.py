@@ -369,7 +369,7 @@ def run():
     busy = RECIPES["many"].replace("store.get, with: { name: \"item\" }", "store.get, with: { name: \"${{ 'item' + string(n) }}\" }")
     with Agent(sys.argv[1], recipes={**RECIPES, "tick": TICK, "busy": busy}) as agent:
         agent.start()
-        token = agent.everything()
+        token = agent.token("everything", "read", "data", "start", "steer", "approve", "tokens")
         waiting = agent.until_status(token, agent.begin(token, "patient"), "waiting")
         until(lambda: len(lateness(agent)) > 2, "the schedule doesn't begin")
         parts = [
