@@ -32,7 +32,7 @@ struct SharedStates {
   private func store() async throws -> SharedStateStore {
     let store = SharedStateStore(
       try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "benchmark", capacity: 128))
-    try await store.join(takingUp: true)
+    try await store.join(claiming: true)
     return store
   }
 

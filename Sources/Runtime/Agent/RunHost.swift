@@ -121,7 +121,7 @@ package actor RunHost {
   /// Accepts a run; it is on disk when this returns.
   package func create(_ run: RunCreated) async throws(StateError) {
     // The run is to be held here, so that this program works on it.
-    try await share(takingUp: false)
+    try await share(claiming: false)
     try await keeper.append([keeper.creation(of: run)])
   }
 
@@ -136,7 +136,7 @@ package actor RunHost {
           try await sharing.noteCrash()
           CrashMark.remove(in: folder)
         }
-        try await share(takingUp: true)
+        try await share(claiming: true)
       } catch {
         keeper.fail(error)
       }
@@ -152,11 +152,11 @@ package actor RunHost {
   func planForgetting() async { await inbox.planForgetting(for: self) }
 
   /// Joins a shared state, so that created runs are held here, and handles its news.
-  func share(takingUp: Bool) async throws(StateError) {
+  func share(claiming: Bool) async throws(StateError) {
     guard let sharing = store.sharing else { return }
     heeding =
       heeding ?? Task { [weak self] in for await news in sharing.news { await self?.heed(news) } }
-    try await sharing.join(takingUp: takingUp)
+    try await sharing.join(claiming: claiming)
   }
 
   /// Resumes the runs that were paused for a missing dependency which is there now.

@@ -36,10 +36,10 @@ package protocol StateSharing: Sendable {
   var home: String? { get }
   /// News for this program about the state; ends with the store. For one reader.
   var news: AsyncStream<SharedNews> { get }
-  /// Lets this program hold the runs that it creates from now on, and, if `takingUp`, claim due runs.
+  /// Lets this program hold the runs that it creates from now on, and, if `claiming`, claim due runs.
   ///
   /// If it holds runs already, the only effect is that it may begin to claim runs.
-  func join(takingUp: Bool) async throws(StateError)
+  func join(claiming: Bool) async throws(StateError)
   /// Marks the runs that a program of this folder held when it crashed, for the worker that claims them next
   /// (`RunClaimed.isSuspect`). To be called before `join`.
   func noteCrash() async throws(StateError)

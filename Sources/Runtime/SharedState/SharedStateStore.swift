@@ -78,9 +78,9 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
 
   package var sharing: (any StateSharing)? { worker == nil ? nil : self }
 
-  package func join(takingUp: Bool) async throws(StateError) {
+  package func join(claiming: Bool) async throws(StateError) {
     guard let worker else { return }
-    try await attempt { () async throws(DatabaseError) in try await worker.start(takingUp: takingUp) }
+    try await attempt { () async throws(DatabaseError) in try await worker.start(claiming: claiming) }
   }
 
   /// Changes this program's terms, if it is one that holds runs.
@@ -93,7 +93,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
 
   package func take(_ run: String, anyway: Bool = false) async throws(StateError) -> RunHolder {
     guard let worker else { return self.run(run) == nil ? .over : .here }
-    try await join(takingUp: false)
+    try await join(claiming: false)
     return try await attempt { () async throws(DatabaseError) in try await worker.take(run, anyway: anyway) }
   }
 

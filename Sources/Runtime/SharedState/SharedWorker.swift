@@ -44,7 +44,7 @@ package actor SharedWorker {
   /// Why there is no lease, as it was told.
   private var barred: String?
   /// Whether due runs are claimed.
-  private var takesUp = false
+  private var claims = false
   private var isWanted = true
   private var renewals = 0
   private var tasks: [Task<Void, Never>] = []
@@ -79,8 +79,8 @@ package actor SharedWorker {
     self.verify = verify
   }
 
-  /// Registers, until `stop`; with `takingUp` it claims runs from now on.
-  func start(takingUp: Bool) async throws(DatabaseError) {
+  /// Registers, until `stop`; with `claiming` it claims runs from now on.
+  func start(claiming: Bool) async throws(DatabaseError) {
     if tasks.isEmpty {
       try await register()
       tasks = [
@@ -89,8 +89,8 @@ package actor SharedWorker {
         Task { [room = held.room] in for await _ in room { self.look() } },
       ]
     }
-    if takingUp, !takesUp {
-      takesUp = true
+    if claiming, !claims {
+      claims = true
       held.take(on: terms)
       hasNewTerms = true
       // Without an answer with the next renewal.
@@ -104,7 +104,7 @@ package actor SharedWorker {
     guard terms != self.terms else { return }
     self.terms = terms
     hasNewTerms = true
-    if takesUp { held.take(on: terms) }
+    if claims { held.take(on: terms) }
     // If it fails now, it is repeated with the next renewal.
     try? await tellTerms()
     look()
@@ -120,16 +120,16 @@ package actor SharedWorker {
   /// The terms for others to rely on: a worker that claims no runs serves no queue.
   private var told: WorkerTerms {
     var told = terms
-    if !takesUp { told.queues = [] }
+    if !claims { told.queues = [] }
     return told
   }
 
   /// Stops claiming runs.
-  package func drain() { takesUp = false }
+  package func drain() { claims = false }
 
   /// Releases all runs and the lease.
   func stop() async {
-    takesUp = false
+    claims = false
     isWanted = false
     for task in tasks { task.cancel() }
     sleeping?.cancel()
@@ -238,7 +238,7 @@ package actor SharedWorker {
       if !dead.isEmpty { tell(.expired(dead)) }
       renewals += 1
       if renewals % SharedWorker.renewalsPerNet == 0 { try? await readClock() }
-      if takesUp, renewals % SharedWorker.renewalsPerNet == 0 { try await database.wakeQueued() }
+      if claims, renewals % SharedWorker.renewalsPerNet == 0 { try await database.wakeQueued() }
     } catch {
       if time.elapsed() >= held.deadline { lose(because: StateError(error).message) }
       if identity == nil, case .unusable(let message) = error, message != barred {
@@ -341,7 +341,7 @@ package actor SharedWorker {
   private func untilNext() async -> TimeSpan {
     // Spread, so that workers don't all ask at once.
     let patience = TimeSpan.milliseconds(Int((0.8 + 0.4 * chance()) * SharedWorker.patience.inSeconds * 1000))
-    guard takesUp, !held.isDraining, held.room(of: terms.capacity) > 0, isSettled,
+    guard claims, !held.isDraining, held.room(of: terms.capacity) > 0, isSettled,
       let span = try? await database.untilDue(terms, at: time.now())
     else { return patience }
     return min(span, patience)
@@ -371,7 +371,7 @@ package actor SharedWorker {
     claiming += 1
     defer { claiming -= 1 }
     do throws(DatabaseError) {
-      while takesUp, !held.isDraining, time.elapsed() < held.deadline, self.identity == identity, isSettled {
+      while claims, !held.isDraining, time.elapsed() < held.deadline, self.identity == identity, isSettled {
         let room = min(held.room(of: terms.capacity), SharedWorker.batch)
         if room <= 0 { return }
         let claimed = try await database.claim(identity, terms, most: room, at: time.now())

@@ -460,7 +460,7 @@ actor SharedWriter {
             if let run = held[id] {
               try await refresh(run)
             } else if created.contains(id), let worker {
-              try await takeUp(id, by: worker)
+              try await claim(id, by: worker)
             }
           }
         case .done(let new, let changed, let ended):
@@ -688,7 +688,7 @@ actor SharedWriter {
   private static let cut = "a database server took over that was behind"
 
   /// Holds a run that was created here, by a transaction whose answer was lost.
-  private func takeUp(_ id: String, by worker: Int) async throws(StateError) {
+  private func claim(_ id: String, by worker: Int) async throws(StateError) {
     // Another worker may have claimed it meanwhile.
     guard let found = try await entries(of: id, after: 0), found.first?.epoch == 1,
       found.allSatisfy({ $0.epoch <= 1 })

@@ -22,10 +22,10 @@ import Testing
 
   /// Whether a program holds each of the three runs that it creates: one that it can run, one that needs a secret it
   /// doesn't offer, and one of another queue.
-  private static func held(on database: any SharedDatabase, takingUp: Bool) async throws -> [Bool] {
+  private static func held(on database: any SharedDatabase, claiming: Bool) async throws -> [Bool] {
     let store = SharedStateStore(database, terms: WorkerTerms(name: "lab", offers: ["plugin:desk"]).patient)
-    try await store.join(takingUp: takingUp)
-    let ids = (1...3).map { id($0 + (takingUp ? 10 : 20)) }
+    try await store.join(claiming: claiming)
+    let ids = (1...3).map { id($0 + (claiming ? 10 : 20)) }
     try await store.append([
       created(ids[0], needs: ["plugin:desk"]), created(ids[1], needs: ["plugin:desk", "secret:KEY"]),
       created(ids[2], needs: [], queue: "nightly"),
@@ -37,10 +37,10 @@ import Testing
   }
 
   /// The runs that another program claims; it offers everything that they need.
-  private static func takenUp(on database: any SharedDatabase, count: Int) async throws -> [String] {
+  private static func claimed(on database: any SharedDatabase, count: Int) async throws -> [String] {
     let terms = WorkerTerms(name: "hall", offers: ["plugin:desk", "secret:KEY"], queues: ["default", "nightly"]).patient
     let store = SharedStateStore(database, terms: terms)
-    try await store.join(takingUp: true)
+    try await store.join(claiming: true)
     var taken: [String] = []
     for await news in store.news {
       if case .claimed(let runs) = news { taken += runs.map(\.id) }
@@ -52,12 +52,12 @@ import Testing
 
   @Test func `a program that takes runs up leaves those to others that it couldn't take up`() async throws {
     let database = SimulatedDatabase()
-    #expect(try await CreatedRunsTests.held(on: SimulatedConnection(database), takingUp: true) == [true, false, false])
+    #expect(try await CreatedRunsTests.held(on: SimulatedConnection(database), claiming: true) == [true, false, false])
     #expect(database.log(of: CreatedRunsTests.id(11)).map(\.epoch) == [1])
     #expect(database.log(of: CreatedRunsTests.id(12)).map(\.epoch) == [0])
     // A program that was asked for a run, as 'errand run', runs it itself.
-    #expect(try await CreatedRunsTests.held(on: SimulatedConnection(database), takingUp: false) == [true, true, true])
-    let taken = try await CreatedRunsTests.takenUp(on: SimulatedConnection(database), count: 6)
+    #expect(try await CreatedRunsTests.held(on: SimulatedConnection(database), claiming: false) == [true, true, true])
+    let taken = try await CreatedRunsTests.claimed(on: SimulatedConnection(database), count: 6)
     #expect(taken == [11, 12, 13, 21, 22, 23].map(CreatedRunsTests.id))
   }
 
@@ -76,7 +76,7 @@ import Testing
     let store = SharedStateStore(
       SimulatedConnection(database), terms: WorkerTerms(name: "lab", offers: ["plugin:desk"]), time: clock,
       chance: { 0.5 }, newReceipt: Stage.receipts(1))
-    try await store.join(takingUp: true)
+    try await store.join(claiming: true)
     let (own, other) = (id(1), id(2))
     let count = Stage.Counter()
     database.setFaults { count.next() == lost + 1 ? .unanswered : nil }
@@ -97,9 +97,9 @@ import Testing
     let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])
     func database() async throws -> PostgresDatabase { try await PostgresDatabase.open([settings]) }
-    #expect(try await CreatedRunsTests.held(on: database(), takingUp: true) == [true, false, false])
-    #expect(try await CreatedRunsTests.held(on: database(), takingUp: false) == [true, true, true])
-    let taken = try await CreatedRunsTests.takenUp(on: database(), count: 6)
+    #expect(try await CreatedRunsTests.held(on: database(), claiming: true) == [true, false, false])
+    #expect(try await CreatedRunsTests.held(on: database(), claiming: false) == [true, true, true])
+    let taken = try await CreatedRunsTests.claimed(on: database(), count: 6)
     #expect(taken == [11, 12, 13, 21, 22, 23].map(CreatedRunsTests.id))
   }
 
@@ -110,7 +110,7 @@ import Testing
           SimulatedConnection(SimulatedDatabase(time: clock)), terms: WorkerTerms(name: "lab", capacity: 2),
           time: clock, newReceipt: Stage.receipts(1))
         do {
-          try await store.join(takingUp: true)
+          try await store.join(claiming: true)
           let ids = (1...3).map(Self.id)
           async let created: Void = store.append(ids.map { Self.created($0, needs: [], at: clock.now()) })
           // It looks for runs meanwhile.
@@ -134,7 +134,7 @@ import Testing
   {
     let database = SimulatedDatabase()
     let store = SharedStateStore(SimulatedConnection(database), terms: WorkerTerms(name: "lab", capacity: 1).patient)
-    try await store.join(takingUp: true)
+    try await store.join(claiming: true)
     let ids = (1...3).map(Self.id)
     for id in ids { try await store.append([Self.created(id, needs: [])]) }
     #expect(ids.map { store.run($0) != nil } == [true, false, false])
@@ -161,7 +161,7 @@ import Testing
     let client = SharedStateStore(other)
     var terms = WorkerTerms(name: "lab", offers: ["plugin:desk"]).patient
     let worker = SharedStateStore(database, terms: terms)
-    try await worker.join(takingUp: true)
+    try await worker.join(claiming: true)
     try await client.append([created(id(1), needs: ["secret:KEY"])])
     try await client.append([created(id(2), needs: ["plugin:desk"])])
     var taken: [String] = []

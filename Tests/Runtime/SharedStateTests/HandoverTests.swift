@@ -81,7 +81,7 @@ import Testing
       let store = SharedStateStore(
         SimulatedConnection(database), terms: WorkerTerms(name: "p\(program)", capacity: 2), time: clock,
         chance: { 0.5 }, newReceipt: Stage.receipts(program))
-      try await store.join(takingUp: true)
+      try await store.join(claiming: true)
       stores.append(store)
     }
     let client = SharedStateStore(SimulatedConnection(database), time: clock, newReceipt: Stage.receipts(9))

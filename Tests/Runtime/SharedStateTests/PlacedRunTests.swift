@@ -15,7 +15,7 @@ import Testing
     func store(_ name: String, _ offers: Set<String>) async throws -> SharedStateStore {
       let store = SharedStateStore(
         try await database(), terms: WorkerTerms(name: name, offers: offers, home: "\(name):/srv").patient)
-      try await store.join(takingUp: false)
+      try await store.join(claiming: false)
       return store
     }
     let first = try await store("lab-1", ["format:1"])
@@ -93,7 +93,7 @@ import Testing
     try await PostgresDatabase.migrate([settings])
     func store(_ name: String) async throws -> SharedStateStore {
       let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: name).patient)
-      try await store.join(takingUp: false)
+      try await store.join(claiming: false)
       return store
     }
     let (first, second) = (try await store("first"), try await store("second"))

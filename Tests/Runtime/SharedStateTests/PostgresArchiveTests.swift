@@ -149,7 +149,7 @@ import Testing
   @Test func `A state that is moved out of a database is closed, and not while a machine works on it`() async throws {
     let settings = try await Self.database()
     let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "lab-1").patient)
-    try await store.join(takingUp: false)
+    try await store.join(claiming: false)
     let moved = MovedState(at: Self.now, to: "/srv/errand.archive")
     let refusal = await #expect(throws: StateError.self) { try await Self.export(settings, moving: moved) }
     #expect(refusal?.message.hasPrefix("lab-1 works on the state; stop errand serve there first") == true)

@@ -13,7 +13,7 @@ import Testing
     try await PostgresDatabase.migrate([settings])
     let store = SharedStateStore(
       try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test").patient)
-    try await store.join(takingUp: true)
+    try await store.join(claiming: true)
     store.observeWaiting { Issue.record("\($0.message)") }
     return store
   }

@@ -154,9 +154,9 @@ import Testing
     // A program with the plugin that they need claims the runs.
     let worker = SharedStateStore(
       try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test", offers: ["plugin:desk"]).patient)
-    try await worker.join(takingUp: false)
+    try await worker.join(claiming: false)
     #expect(await PostgresDoctorTests.findings(settings) == findings)
-    try await worker.join(takingUp: true)
+    try await worker.join(claiming: true)
     #expect(await PostgresDoctorTests.findings(settings) == [findings[0]])
     try await worker.close()
   }

@@ -21,7 +21,7 @@ import Testing
     // A busy machine may take long to start a server that was killed.
     let store = SharedStateStore(
       try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test").patient, patience: .seconds(900))
-    try await store.join(takingUp: true)
+    try await store.join(claiming: true)
     let now = SystemTime().now()
     let runs = (0..<4).map { "0199a3f2-4c00-7abc-8def-00000000000\($0)" }
     for run in runs {
@@ -88,7 +88,7 @@ import Testing
     let settings = server.settings()
     try await PostgresDatabase.migrate([settings])
     let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test").patient)
-    try await store.join(takingUp: false)
+    try await store.join(claiming: false)
     let now = SystemTime().now()
     let run = "0199a3f2-4c00-7abc-8def-000000000000"
     try await store.append([
@@ -136,7 +136,7 @@ import Testing
     try await PostgresDatabase.migrate(hosts)
     let database = try await PostgresDatabase.open(hosts)
     let store = SharedStateStore(database, terms: WorkerTerms(name: "test").patient)
-    try await store.join(takingUp: true)
+    try await store.join(claiming: true)
     let old = try await PostgresConnection.open(primary.settings())
     // The standby has the lease, too.
     while try await old.run("select from pg_stat_replication where replay_lsn >= pg_current_wal_lsn()").isEmpty {}
@@ -183,7 +183,7 @@ import Testing
     let hosts = [primary.settings(), standby.settings()]
     try await PostgresDatabase.migrate(hosts)
     let store = SharedStateStore(try await PostgresDatabase.open(hosts), terms: WorkerTerms(name: "test").patient)
-    try await store.join(takingUp: false)
+    try await store.join(claiming: false)
     let now = SystemTime().now()
     let run = "0199a3f2-4c00-7abc-8def-000000000001"
     @Sendable func begin(_ step: String) async throws {

@@ -90,7 +90,7 @@ import Testing
     try await PostgresDatabase.migrate([owner], granting: worker.user)
 
     let store = SharedStateStore(try await PostgresDatabase.open([worker]), terms: WorkerTerms(name: "test").patient)
-    try await store.join(takingUp: true)
+    try await store.join(claiming: true)
     let parts = "select coalesce(max(relname), '') from pg_class where relname ~ '^entry_[0-9]+$'"
     let connection = try await PostgresConnection.open(settings)
     defer { connection.close() }

@@ -17,7 +17,7 @@ import Testing
     let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])
     let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test").patient)
-    try await store.join(takingUp: false)
+    try await store.join(claiming: false)
     let now = SystemTime().now()
     for number in 1...6 {
       var created = RunCreated(
@@ -84,7 +84,7 @@ import Testing
     let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])
     let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test").patient)
-    try await store.join(takingUp: false)
+    try await store.join(claiming: false)
     let now = SystemTime().now()
     func put(_ name: String) async throws -> BlobReference {
       try await store.putBlob(Array(name.utf8) + [UInt8](repeating: 0, count: 3 << 20))
@@ -163,7 +163,7 @@ import Testing
     let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])
     let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test").patient)
-    try await store.join(takingUp: false)
+    try await store.join(claiming: false)
     let now = SystemTime().now()
     let blob = try await store.putBlob([UInt8](repeating: 1, count: 100_000))
     for number in 1...3 {

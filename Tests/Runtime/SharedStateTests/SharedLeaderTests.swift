@@ -16,7 +16,7 @@ import Testing
       self.clock = clock
       store = SharedStateStore(
         SimulatedConnection(database), terms: WorkerTerms(name: name), time: clock, chance: { 0.5 })
-      try await store.join(takingUp: true)
+      try await store.join(claiming: true)
       await store.seekLead(isWilling: isWilling)
     }
 

@@ -42,7 +42,7 @@ import Testing
         let store = SharedStateStore(
           SimulatedConnection(database), terms: WorkerTerms(name: "p\(program)"), time: clock, chance: { 0.5 },
           newReceipt: Stage.receipts(program))
-        do { try await store.join(takingUp: false) } catch { return ["it can't join: \(error)"] }
+        do { try await store.join(claiming: false) } catch { return ["it can't join: \(error)"] }
         stores.append(store)
       }
       injection.chance = 10
@@ -89,7 +89,7 @@ import Testing
     try await PostgresDatabase.migrate([settings])
     func store(_ name: String) async throws -> SharedStateStore {
       let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: name).patient)
-      try await store.join(takingUp: false)
+      try await store.join(claiming: false)
       return store
     }
     let (first, second) = (try await store("first"), try await store("second"))

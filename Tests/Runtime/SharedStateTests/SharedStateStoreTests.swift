@@ -10,7 +10,7 @@ import Testing
   @Test func `It does what every store of the state does`() async throws {
     let store = SharedStateStore(
       SimulatedConnection(SimulatedDatabase()), terms: WorkerTerms(name: "test").patient)
-    try await store.join(takingUp: true)
+    try await store.join(claiming: true)
     #expect(try await StoreConformance.faults(of: store) == [])
   }
 }

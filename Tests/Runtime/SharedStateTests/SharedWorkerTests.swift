@@ -25,7 +25,7 @@ import Testing
       self.clock = clock
       store = SharedStateStore(
         SimulatedConnection(database), terms: WorkerTerms(name: name, offers: offers), time: clock, chance: { 0.5 })
-      try await store.join(takingUp: true)
+      try await store.join(claiming: true)
     }
   }
 
@@ -253,7 +253,7 @@ import Testing
     func store(_ name: String) async throws -> SharedStateStore {
       let store = SharedStateStore(
         SimulatedConnection(database), terms: WorkerTerms(name: name), time: clock, chance: { 0.5 })
-      try await store.join(takingUp: false)
+      try await store.join(claiming: false)
       return store
     }
     let (first, second) = (try await store("lab-1"), try await store("lab-2"))
@@ -301,7 +301,7 @@ import Testing
     try await connection.run("update errand.run set epoch = $2 where id = $1", .uuid(runs[3]), .int64(.max))
     connection.close()
     let worker = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "a").patient)
-    try await worker.join(takingUp: true)
+    try await worker.join(claiming: true)
     #expect(await Self.first(of: worker, Self.claimed) == [runs[2]])
     let damaged = try #require(await client.openRun(runs[0]))
     #expect(damaged.status == .paused)
@@ -343,7 +343,7 @@ import Testing
               for run in Self.claimed(news) ?? [] { taking.yield((name, run)) }
             }
           }
-          try await worker.join(takingUp: true)
+          try await worker.join(claiming: true)
           return (name, worker)
         }
       }

@@ -172,7 +172,7 @@ import Testing
     let connection = SimulatedConnection(database)
     let store = SharedStateStore(
       SimulatedConnection(database), terms: WorkerTerms(name: "lab"), time: clock, chance: { 0.5 })
-    try await store.join(takingUp: true)
+    try await store.join(claiming: true)
     func renew() async {
       await clock.waitForSleepers(2)
       clock.advance(by: .seconds(3))
