@@ -128,7 +128,7 @@ private struct CanonicalWriter {
         } else {
           members.append(Member(key: key..<keys.count, text: text..<output.count))
         }
-      } while try goesOn(ASCII.closeBrace, input)
+      } while try hasNext(ASCII.closeBrace, input)
     }
     arrange(members, from: start)
     keys.removeSubrange(firstKey...)
@@ -158,7 +158,7 @@ private struct CanonicalWriter {
       repeat {
         if output.count > start { output.append(ASCII.comma) }
         try value(input, depth: depth, path: .elsewhere)
-      } while try goesOn(ASCII.closeBracket, input)
+      } while try hasNext(ASCII.closeBracket, input)
     }
     output.append(ASCII.closeBracket)
   }
@@ -178,7 +178,7 @@ private struct CanonicalWriter {
     return true
   }
 
-  private mutating func goesOn(
+  private mutating func hasNext(
     _ bracket: UInt8, _ input: UnsafeBufferPointer<UInt8>
   ) throws(CanonicalText.NoJSON) -> Bool {
     skipBlanks(input)

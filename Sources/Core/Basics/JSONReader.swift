@@ -60,7 +60,7 @@ struct JSONReader: ~Copyable {
     if !close(ASCII.closeBracket) {
       repeat {
         items.push(try value(depth: depth))
-      } while try goesOn(ASCII.closeBracket, "list", opening)
+      } while try hasNext(ASCII.closeBracket, "list", opening)
     }
     return items.removeElements(from: first)
   }
@@ -82,7 +82,7 @@ struct JSONReader: ~Copyable {
         index += 1
         skipBlanks()
         members.push(ValueMap.Member(key: Value(.string(key), at: place), value: try value(depth: depth)))
-      } while try goesOn(ASCII.closeBrace, "map", opening)
+      } while try hasNext(ASCII.closeBrace, "map", opening)
     }
     if tolerance.contains(.doubledKeys) {
       fingerprints.drop(from: first)
@@ -130,7 +130,7 @@ struct JSONReader: ~Copyable {
   }
 
   /// Reads a comma, or the closing bracket; returns whether another item follows.
-  private mutating func goesOn(_ bracket: UInt8, _ kind: String, _ opening: Int) throws(JSONError) -> Bool {
+  private mutating func hasNext(_ bracket: UInt8, _ kind: String, _ opening: Int) throws(JSONError) -> Bool {
     skipBlanks()
     guard index < bytes.count, bytes[index] == ASCII.comma else {
       if close(bracket) { return false }

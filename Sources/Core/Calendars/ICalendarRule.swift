@@ -126,27 +126,27 @@ struct ICalendarRule {
     }
     var period = 0
     while true {
-      let goesOn: Bool?
+      let continues: Bool?
       switch frequency {
       case .daily:
-        goesOn = offer(CollectionOfOne(first + period))
+        continues = offer(CollectionOfOne(first + period))
       case .weekly:
         let week = first - (begin.weekday - weekStart).flooredRemainder(by: 7) + period * 7
-        goesOn = offer(week..<week + 7)
+        continues = offer(week..<week + 7)
       case .monthly:
         let month = begin.month - 1 + period
-        goesOn = offer(days(ofMonth: month % 12 + 1, in: begin.year + month / 12))
+        continues = offer(days(ofMonth: month % 12 + 1, in: begin.year + month / 12))
       case .yearly:
         let year = begin.year + period
         var result: Bool? = true
         for month in months.isEmpty ? Array(1...12) : months where result == true {
           result = offer(days(ofMonth: month, in: year))
         }
-        goesOn = result
+        continues = result
       }
       // Rules whose months never have such a day end here too.
-      guard let goesOn else { return true }
-      guard goesOn else { return false }
+      guard let continues else { return true }
+      guard continues else { return false }
       period += interval
       if left <= 0 { return true }
     }

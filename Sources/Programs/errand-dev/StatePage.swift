@@ -245,12 +245,12 @@ private func run(_ status: RunStatus, isCancelled: Bool = false) -> RunRecord {
 
 private var lifecycleDiagram: StateDiagram {
   func name(_ life: Life) -> String { String("\(life.phase)".prefix { $0 != "(" }) }
-  let goesOn: (Life) -> (label: String, next: Life)? = { life in
-    life.walk == nil ? trial("goOn") { $0.goOn(run(.waiting), isOverPause: false) }(life) : nil
+  let proceeds: (Life) -> (label: String, next: Life)? = { life in
+    life.walk == nil ? trial("proceed") { $0.proceed(run(.waiting), isOverPause: false) }(life) : nil
   }
   let began: (Life) -> (label: String, next: Life)? = { life in
     guard case .beginning = life.phase else { return nil }
-    return trial("stillGoesOn / walk, began") { life in
+    return trial("stillProceeds / walk, began") { life in
       life.began("walk")
       return nil
     }(life)
@@ -270,7 +270,7 @@ private var lifecycleDiagram: StateDiagram {
   }
   return StateDiagram(
     from: Life(), key: { "\($0.phase) \($0.hasNews)" }, name: name,
-    events: [goesOn, began, paused] + left + [
+    events: [proceeds, began, paused] + left + [
       trial("beginningEnded") { $0.beginningEnded(isStopping: false) },
       trial("resume") { life in
         life.resume()

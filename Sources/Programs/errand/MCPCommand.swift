@@ -254,7 +254,7 @@ private actor ToolAgent {
       // A run that no agent is running continues once it is resumed.
       let isServed: Bool
       if let agent = connection.agent {
-        isServed = await agent.service.isCarriedOn(run)
+        isServed = await agent.service.isContinued(run)
       } else if let report = try? await AgentRequests(connection: connection).ask(ShowStatus()) {
         isServed = report.isServing
       } else {

@@ -81,7 +81,7 @@ struct Report {
     case .queued, .running, .waiting:
       return isServed
         ? "The run is not over; the agent has it. Follow it with: errand runs follow \(id)"
-        : "The run is not over. \(RunSession.whoGoesOn(with: id))"
+        : "The run is not over. \(RunSession.howToResume(with: id))"
     default:
       let end = "\(record.status.rawValue) after \(took.spoken)"
       return isPartOfPage || isApart ? end : "\(end); errand runs show \(id) tells more"

@@ -226,7 +226,7 @@ struct RunSession: Sendable {
   }
 
   /// The hint for resuming a run that no agent is running.
-  static func whoGoesOn(with run: String) -> String {
+  static func howToResume(with run: String) -> String {
     "To resume it, start 'errand serve', or: errand runs resume \(run)"
   }
 
@@ -265,7 +265,7 @@ struct RunSession: Sendable {
       console.say("an agent is running it; follow it with: errand runs follow \(run)")
       return .done
     }
-    console.error("The run is accepted, but nothing is running it yet. \(RunSession.whoGoesOn(with: run))")
+    console.error("The run is accepted, but nothing is running it yet. \(RunSession.howToResume(with: run))")
     return .waiting
   }
 
@@ -314,7 +314,7 @@ struct RunSession: Sendable {
       switch following {
       case .interrupted(let code):
         if connection.isAgent {
-          console.error("The run is not over. \(RunSession.whoGoesOn(with: followed.id))")
+          console.error("The run is not over. \(RunSession.howToResume(with: followed.id))")
         } else {
           console.error("The agent is still running it. Follow it with: errand runs follow \(followed.id)")
         }
@@ -466,7 +466,7 @@ struct RunSession: Sendable {
     } catch let refusal as RequestRefusedError {
       var failure = RuntimeError(refusal, isStateElsewhere: connection.isStateElsewhere)
       if let accepted, refusal.kind == .state {
-        failure.message += " The run is not over. \(RunSession.whoGoesOn(with: accepted))"
+        failure.message += " The run is not over. \(RunSession.howToResume(with: accepted))"
       }
       throw failure
     } catch let error as RecordError {

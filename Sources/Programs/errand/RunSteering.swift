@@ -244,7 +244,7 @@ struct RunSteering: DispatchedCommand {
     }
     console.say(
       "\(isApproved ? "approved" : "rejected") '\(step)' of \(record.id) as \(remote == nil ? by : "the token")")
-    sayWhoGoesOn(with: record, isAlone: isAlone)
+    sayHowToResume(with: record, isAlone: isAlone)
     return .done
   }
 
@@ -282,7 +282,7 @@ struct RunSteering: DispatchedCommand {
       console.say("the event \(answer.received) was received before; nothing changed")
     } else {
       console.say("received '\(name)' as \(answer.received)\(record.map { " for \($0.id)" } ?? "")")
-      if let record { sayWhoGoesOn(with: record, isAlone: isAlone) }
+      if let record { sayHowToResume(with: record, isAlone: isAlone) }
     }
     return .done
   }
@@ -300,9 +300,9 @@ struct RunSteering: DispatchedCommand {
   }
 
   /// Reports how a run will be resumed, if no agent is running it.
-  private func sayWhoGoesOn(with record: RunReference, isAlone: Bool) {
+  private func sayHowToResume(with record: RunReference, isAlone: Bool) {
     guard isAlone, !record.status.isEnded else { return }
-    console.say("No agent is running. \(RunSession.whoGoesOn(with: record.id))")
+    console.say("No agent is running. \(RunSession.howToResume(with: record.id))")
   }
 
   private func json(_ text: String, of what: String) throws(RuntimeError) -> Value {

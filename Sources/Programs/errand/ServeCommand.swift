@@ -345,7 +345,7 @@ private struct Service {
           if Task.isCancelled { break }
           log.say("reloaded", "errand.yaml is read again: \(summary)")
           tellFaults()
-          await agent.host.carryOnLacking()
+          await agent.host.continueWithMissingDependencies()
         }
         let summary = await summary()
         if Task.isCancelled { break }

@@ -53,7 +53,7 @@ enum RunGroups {
     }
     // Each looks again when it begins, because others may have come meanwhile.
     for other in await GroupPlace(of: run, in: host).next where host.store.run(other.id) != nil {
-      try? await host.carryOn(other.id)
+      try? await host.continueRun(other.id)
     }
   }
 }

@@ -52,7 +52,7 @@ extension RunHost {
   private func adopt(_ run: RunRecord) async {
     switch run.status {
     case .paused where run.pendingCancel == nil, .uncertain: await giveUp(run.id)
-    default: try? await carryOn(run.id)
+    default: try? await continueRun(run.id)
     }
   }
 
@@ -99,7 +99,7 @@ extension RunHost {
       // A run that another program holds is followed there. Without a lease, the next one triggers another try.
       guard let isHere = try? await take(id) else { return }
       interrupted.remove(id)
-      if isHere { try? await carryOn(id) }
+      if isHere { try? await continueRun(id) }
       return
     }
   }

@@ -160,36 +160,36 @@ package actor RunHost {
   }
 
   /// Resumes the runs that were paused for a missing dependency which is there now.
-  package func carryOnLacking() async {
+  package func continueWithMissingDependencies() async {
     guard ownsAll, store.sharing == nil else { return }
     for run in await store.openRuns(OpenRunQuery(statuses: [.paused]))
     where store.run(run.id)?.hasMissingDependency == true {
-      try? await carryOn(run.id, isAsked: true)
+      try? await continueRun(run.id, isAsked: true)
     }
   }
 
   /// Resumes an open run, unless it is being walked already, has to queue, or is paused.
-  package func carryOn(_ id: String) async throws(RunRefusedError) { try await carryOn(id, isAsked: false) }
+  package func continueRun(_ id: String) async throws(RunRefusedError) { try await continueRun(id, isAsked: false) }
 
   /// Resumes an open run because a person asks for it, even if it is paused or about to be.
   package func resume(_ id: String) async throws(RunRefusedError) {
     for _ in 0..<RunHost.mostTakings {
       guard try await take(id) else { return }
-      try await carryOn(id, isAsked: true)
+      try await continueRun(id, isAsked: true)
       // It may have been released at this moment.
       if store.run(id) != nil { return }
       if await store.openRun(id) == nil { return }
     }
   }
 
-  func carryOn(_ id: String, isAsked: Bool) async throws(RunRefusedError) {
+  func continueRun(_ id: String, isAsked: Bool) async throws(RunRefusedError) {
     if isAsked { change(id) { $0.resume() } }
     guard !isWalked(id), !isStopping, failure == nil else { return }
     guard let run = store.run(id) else { throw RunRefusedError("there is no open run \(id)") }
     let isOverPause = isAsked && run.status == .paused
     beginnings += 1
     let beginning = beginnings
-    let effect = change(id) { $0.goOn(run, isOverPause: isOverPause, isAsked: isAsked, as: beginning) }
+    let effect = change(id) { $0.proceed(run, isOverPause: isOverPause, isAsked: isAsked, as: beginning) }
     guard case .walk = effect else { return await attempt(effect, for: id) }
     // Until this has ended, no other caller decides on the run or begins a walk of it.
     let outcome: Result<Void, RunRefusedError>
@@ -203,26 +203,26 @@ package actor RunHost {
   /// Begins a walk of a run, or records why none begins.
   private func begin(_ run: RunRecord, isOverPause: Bool, as beginning: Int) async throws(RunRefusedError) {
     let id = run.id
-    guard await RunGroups.isAdmitted(run, by: self) else { return await stand(id) }
+    guard await RunGroups.isAdmitted(run, by: self) else { return await park(id) }
     let prepared: PreparedRun
     do throws(RunRefusedError) { prepared = try await prepare(run) } catch {
       // If it was paused meanwhile, the state keeps that reason, and the caller who resumes the run gets the error.
       guard lives[id]?.beginning == beginning else { throw error }
       if await leave(run, after: error) { throw error }
       await keeper.hold(run, because: error)
-      await stand(id)
+      await park(id)
       throw error
     }
     // Much may have happened while the run was prepared.
     guard !isEnding, let run = store.run(id) else { return }
-    let effect = change(id) { $0.stillGoesOn(run, isOverPause: isOverPause, as: beginning) }
+    let effect = change(id) { $0.stillProceeds(run, isOverPause: isOverPause, as: beginning) }
     guard case .walk = effect else { return await attempt(effect, for: id) }
     // In a shared state it has its place there. A store of one machine answers at once, so that nothing changes between
     // this look and the walk; what is recorded instead is recorded while no other walk can begin.
     if store.sharing == nil, await !GroupPlace(of: run, in: self).isFree {
       // There may be a place by the time that this is recorded.
       if await RunGroups.isAdmitted(run, by: self) { return change(id) { $0.missed() } }
-      return await stand(id)
+      return await park(id)
     }
     clock.set(.run(id), at: nil)
     let walk = walker.walk(run, prepared) { await self.halted(id, $0, failureRun: $1) }
@@ -260,7 +260,7 @@ package actor RunHost {
   private func carryOut(_ effect: RunLifecycle<RunWalk>.Effect?, for id: String) async throws(RunRefusedError) {
     switch effect {
     case nil, .walk: break
-    case .carryOn(let isAsked): try await carryOn(id, isAsked: isAsked)
+    case .continueRun(let isAsked): try await continueRun(id, isAsked: isAsked)
     case .poke(let walk): if !walk.engine.poke() { change(id) { $0.missed() } }
     case .end(let walk): if !walk.engine.end() { change(id) { $0.missed() } }
     case .halt(let walk): await walk.engine.pause()
@@ -278,7 +278,7 @@ package actor RunHost {
       followers.send(.waits(run), to: id)
       keeper.tell(.waits(run))
       await giveUp(id)
-    case .stand: await stand(id)
+    case .park: await park(id)
     case .leave(let run):
       leave(run)
       await RunGroups.admitNext(after: run, by: self)
@@ -291,7 +291,7 @@ package actor RunHost {
   private func halted(_ id: String, _ result: Result<RunRecord, StateError>, failureRun: String?) async {
     if let failureRun {
       if !ownsAll { failureRuns.append(failureRun) }
-      try? await carryOn(failureRun)
+      try? await continueRun(failureRun)
     }
     for task in change(id, { $0.takeForcing() }) { task.cancel() }
     switch result {
@@ -318,11 +318,11 @@ package actor RunHost {
     guard store.run(id) != nil else { return release(id) }
     // When a person resumes the run, the state shows its attempts in flight, as after a crash.
     try? await keeper.hold(id, as: .paused, error.message)
-    await stand(id)
+    await park(id)
   }
 
   /// Reports the state of a run that is not being walked.
-  private func stand(_ id: String) async {
+  private func park(_ id: String) async {
     if isWalked(id) { return }
     if let run = store.run(id) {
       guard run.status == .queued, !isStopping else {
@@ -368,7 +368,7 @@ package actor RunHost {
   ) async throws(RunRefusedError) -> RunRecord? {
     let following = followers.follow(id, report)
     defer { followers.remove(following.number, of: id) }
-    if isAsked { try await resume(id) } else { try await carryOn(id) }
+    if isAsked { try await resume(id) } else { try await continueRun(id) }
     return isStopping || failure != nil ? nil : await following.end()
   }
 

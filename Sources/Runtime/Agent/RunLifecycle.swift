@@ -50,11 +50,11 @@ package struct RunLifecycle<Walk> {
 
   /// The host's next action.
   package enum Effect {
-    /// Find a place for the run and prepare it, ask with `stillGoesOn` whether it may be walked, and begin; then say
+    /// Find a place for the run and prepare it, ask with `stillProceeds` whether it may be walked, and begin; then say
     /// `beginningEnded`.
     case walk
     /// Resume the run, as for a new request.
-    case carryOn(isAsked: Bool)
+    case continueRun(isAsked: Bool)
     /// Make the walk look at changes; report `missed` if it does not.
     case poke(Walk)
     /// Make the walk start nothing but `finally`; report `missed` if it does not.
@@ -68,7 +68,7 @@ package struct RunLifecycle<Walk> {
     /// Set the alarm, and report that the run waits.
     case suspend
     /// Report the state of the run, and forget the run unless it is queued.
-    case stand
+    case park
     /// Report the end of the run, and let the next run of its group begin.
     case leave(RunRecord)
   }
@@ -128,7 +128,7 @@ package struct RunLifecycle<Walk> {
   ///   - isOverPause: Whether a person asked for it when the run was paused.
   ///   - isAsked: Whether a person asked for it.
   ///   - number: Distinguishes this beginning from every other.
-  package mutating func goOn(
+  package mutating func proceed(
     _ run: RunRecord, isOverPause: Bool, isAsked: Bool = false, as number: Int = 0
   ) -> Effect? {
     if walk != nil { return nil }
@@ -141,7 +141,7 @@ package struct RunLifecycle<Walk> {
       hasNews = true
       return nil
     }
-    guard mayGoOn(run, isOverPause) else { return .stand }
+    guard mayProceed(run, isOverPause) else { return .park }
     phase = .beginning(Beginning(number: number))
     // It sees what is in the state now.
     hasNews = false
@@ -149,16 +149,16 @@ package struct RunLifecycle<Walk> {
   }
 
   /// Whether the run may be walked now that it is prepared; a pause or a resolution that came since counts.
-  package mutating func stillGoesOn(_ run: RunRecord, isOverPause: Bool, as number: Int = 0) -> Effect? {
+  package mutating func stillProceeds(_ run: RunRecord, isOverPause: Bool, as number: Int = 0) -> Effect? {
     guard beginning == number else { return nil }
     guard resolution == nil else {
       hasNews = true
       return nil
     }
-    return mayGoOn(run, isOverPause) ? .walk : .stand
+    return mayProceed(run, isOverPause) ? .walk : .park
   }
 
-  private func mayGoOn(_ run: RunRecord, _ isOverPause: Bool) -> Bool {
+  private func mayProceed(_ run: RunRecord, _ isOverPause: Bool) -> Bool {
     isOverPause || run.status != .paused || run.pendingCancel != nil
   }
 
@@ -169,7 +169,7 @@ package struct RunLifecycle<Walk> {
     // A run that a resolution holds back resumes after the resolution.
     guard hasNews, resolution == nil, !isStopping else { return nil }
     hasNews = false
-    return .carryOn(isAsked: beginning.isAsked)
+    return .continueRun(isAsked: beginning.isAsked)
   }
 
   /// A walk of the run has begun.
@@ -182,13 +182,13 @@ package struct RunLifecycle<Walk> {
   package func changed(_ run: RunRecord) -> Effect? {
     if let walk { return .poke(walk) }
     // If only a person can resume the run, it sees the change then.
-    return run.status == .paused || run.status == .uncertain ? nil : .carryOn(isAsked: false)
+    return run.status == .paused || run.status == .uncertain ? nil : .continueRun(isAsked: false)
   }
 
   /// The cancellation of the run is in the state.
   package func cancelled(_ run: RunRecord) -> Effect? {
     if let walk { return .end(walk) }
-    return run.status == .uncertain ? nil : .carryOn(isAsked: false)
+    return run.status == .uncertain ? nil : .continueRun(isAsked: false)
   }
 
   /// A walk that had left the run already did not see what came.
@@ -225,11 +225,11 @@ package struct RunLifecycle<Walk> {
   mutating func settled(_ run: RunRecord?, isStopping: Bool) -> Effect? {
     guard case .away = phase else { return nil }
     // It came to a halt for a pause that could not be kept.
-    if run?.status == .running, !isStopping { return .carryOn(isAsked: false) }
-    guard run?.status == .waiting, !isStopping else { return .stand }
+    if run?.status == .running, !isStopping { return .continueRun(isAsked: false) }
+    guard run?.status == .waiting, !isStopping else { return .park }
     guard hasNews else { return .suspend }
     hasNews = false
-    return .carryOn(isAsked: false)
+    return .continueRun(isAsked: false)
   }
 
   /// The run is forgotten, until it is to be walked again.
@@ -274,7 +274,7 @@ package struct RunLifecycle<Walk> {
     guard let run else { return nil }
     if run.status == .uncertain { return .settle }
     if pause.isResumed || run.pendingCancel != nil {
-      return isStopping ? .settle : .carryOn(isAsked: pause.isResumed)
+      return isStopping ? .settle : .continueRun(isAsked: pause.isResumed)
     }
     if run.status == .paused { return .settle }
     // Its walk wrote that it waits after the pause was in the state.
@@ -294,7 +294,7 @@ package struct RunLifecycle<Walk> {
       if pause.keepers > 0 { return nil }
       if hasNews || pause.isResumed {
         hasNews = false
-        return .carryOn(isAsked: pause.isResumed)
+        return .continueRun(isAsked: pause.isResumed)
       }
       return isHosted ? .settle : nil
     case .away, .beginning, .walked, .pausing: break
@@ -321,6 +321,6 @@ package struct RunLifecycle<Walk> {
     // While the run is held by another event, the news is handled after that.
     guard hasNews, resolution == nil, case .away = phase else { return nil }
     hasNews = false
-    return .carryOn(isAsked: false)
+    return .continueRun(isAsked: false)
   }
 }

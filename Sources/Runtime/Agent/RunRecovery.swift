@@ -21,11 +21,11 @@ enum RunRecovery {
       guard let run = store.run(id) else { continue }
       switch run.status {
       case .paused where run.pendingCancel == nil && !run.hasMissingDependency, .uncertain: left.append(run)
-      case .paused: if (try? await host.carryOn(id, isAsked: true)) == nil, let run = store.run(id) { left.append(run) }
+      case .paused: if (try? await host.continueRun(id, isAsked: true)) == nil, let run = store.run(id) { left.append(run) }
       case .waiting where run.pendingCancel == nil && !run.hasNews(events):
         host.change(id) { $0.host() }
         host.clock.set(.run(id), at: run.wakeAt)
-      default: if (try? await host.carryOn(id)) == nil, let run = store.run(id) { left.append(run) }
+      default: if (try? await host.continueRun(id)) == nil, let run = store.run(id) { left.append(run) }
       }
     }
     return left

@@ -697,7 +697,7 @@ package actor ScheduleHost {
   private func carryOut(_ effect: Decision.Effect) async {
     switch effect {
     // A run that cannot begin is paused with the reason, which the host reports.
-    case .start(let run): try? await host.carryOn(run)
+    case .start(let run): try? await host.continueRun(run)
     // The host has reported a state that fails.
     case .send(let event): await host.offer(event)
     case .cancel(let run, let reason): _ = try? await host.cancel(run, reason: reason)

@@ -100,7 +100,7 @@ package enum AgentConnection: Sendable {
   /// Whether no program works on a run once this process has left.
   package func leavesAlone(_ run: String) async -> Bool {
     guard let agent else { return false }
-    return await !agent.service.isCarriedOn(run)
+    return await !agent.service.isContinued(run)
   }
 
   /// Whether this process was the agent, and handed the folder over.

@@ -317,7 +317,7 @@ struct RecipeCall: Sendable {
       do {
         for try await event in try await caller.follow(run) {
           switch event {
-          case .ended(let record): if record.isOver || !record.goesOn || !caller.outlivesAgent { return .ended(record) }
+          case .ended(let record): if record.isOver || !record.proceeds || !caller.outlivesAgent { return .ended(record) }
           case .waits(let wait):
             let due = wait.until.flatMap { $0.span(since: service.time.now()) }
             guard let due, due <= RecipeCall.moment else { return .waits(wait) }
@@ -365,7 +365,7 @@ extension RunRecord {
   }
 
   /// Whether an open run continues without a person, like one whose agent has ended.
-  fileprivate var goesOn: Bool { [.queued, .running].contains(status) || status == .waiting && wakeAt != nil }
+  fileprivate var proceeds: Bool { [.queued, .running].contains(status) || status == .waiting && wakeAt != nil }
 }
 
 /// Tells a client how far a run is, if it asked to be told.

@@ -158,16 +158,16 @@ package struct AgentParts: Sendable {
   }
 
   /// Whether an agent continues the run after its caller has left: this one, or another one that shares the state.
-  package func isCarriedOn(_ run: String) async -> Bool {
+  package func isContinued(_ run: String) async -> Bool {
     if agent.isServing { return true }
     guard let place = try? await store.sharing?.place(of: run) else { return false }
     return place.hasWorker
   }
 
   /// Continues a run whose caller left; an agent that does not serve leaves it in the state.
-  func carryOnIfServing(_ run: String) async throws(RequestRefusedError) {
+  func continueIfServing(_ run: String) async throws(RequestRefusedError) {
     guard agent.isServing, store.run(run) != nil else { return }
-    do throws(RunRefusedError) { try await host.carryOn(run) } catch {
+    do throws(RunRefusedError) { try await host.continueRun(run) } catch {
       throw RequestRefusedError(error)
     }
   }
@@ -188,14 +188,14 @@ package struct AgentParts: Sendable {
   /// Records a run and runs it.
   func begin(_ run: RunCreated, reading secrets: [String]) async throws(RequestRefusedError) -> AcceptedRun {
     if let known = try await accept(run, reading: secrets) {
-      return AcceptedRun(run: known.id, isServing: await isCarriedOn(known.id), known: known.status)
+      return AcceptedRun(run: known.id, isServing: await isContinued(known.id), known: known.status)
     }
     // The run is on disk; the reason why it cannot continue is recorded with it.
-    do throws(RequestRefusedError) { try await carryOnIfServing(run.run) } catch {}
-    return AcceptedRun(run: run.run, isServing: await isCarriedOn(run.run))
+    do throws(RequestRefusedError) { try await continueIfServing(run.run) } catch {}
+    return AcceptedRun(run: run.run, isServing: await isContinued(run.run))
   }
 
-  func carryOn(
+  func continueRun(
     _ run: String, isAsked: Bool = false, _ events: any RunEvents
   ) async throws(RequestRefusedError) {
     let isLeft: Bool
@@ -229,7 +229,7 @@ package struct AgentParts: Sendable {
     do throws(RunRefusedError) { try await host.resume(id) } catch {
       throw RequestRefusedError(error)
     }
-    return AcceptedRun(run: id, isServing: await isCarriedOn(id))
+    return AcceptedRun(run: id, isServing: await isContinued(id))
   }
 
   /// Resumes a run, or reports its end, which may have come since the caller last heard of the run.
@@ -237,7 +237,7 @@ package struct AgentParts: Sendable {
     if await store.openRun(id) != nil {
       do throws(RequestRefusedError) {
         guard try await isTaken(id) else { return try await follow(id, withSnapshot: false, events) }
-        return try await carryOn(id, isAsked: true, events)
+        return try await continueRun(id, isAsked: true, events)
       } catch {
         if await store.openRun(id) != nil { throw error }
       }

@@ -66,7 +66,7 @@ package struct ResolveStep: Operation {
         try await agent.host.resolutions.resolve(id, step: step, as: resolution, by: caller.name, key: key)
         // The run resumes once its last uncertain step is resolved; over HTTP, no one else would resume it.
         // Why it can't is kept with it; what was said is noted nonetheless.
-        if agent.agent.isServing, await agent.store.openRun(id) != nil { try? await agent.host.carryOn(id) }
+        if agent.agent.isServing, await agent.store.openRun(id) != nil { try? await agent.host.continueRun(id) }
       }
     } catch {
       throw try await agent.saying(error, of: id, step) { step in

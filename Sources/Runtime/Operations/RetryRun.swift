@@ -67,7 +67,7 @@ package struct RetryRun: Operation {
         let origin = try await agent.host.retries.retry(
           ended, as: agent.newID(), program: agent.agent.version, given: given, key: key,
           asked: caller.asking(RunCause(.retry)))
-        if agent.agent.isServing, agent.store.run(origin.run) != nil { try await agent.host.carryOn(origin.run) }
+        if agent.agent.isServing, agent.store.run(origin.run) != nil { try await agent.host.continueRun(origin.run) }
         return Answer(origin.run, of: ended.id)
       }
     } catch {

@@ -33,7 +33,7 @@ package struct SubmitRun: StreamingOperation {
   ) async throws(RequestRefusedError) -> AcceptedRun {
     let (accepted, _) = try await accepted(in: agent, for: caller)
     // The run is on disk; the reason why it cannot continue is recorded with it.
-    if accepted.known == nil { try await agent.carryOnIfServing(accepted.run) }
+    if accepted.known == nil { try await agent.continueIfServing(accepted.run) }
     return accepted
   }
 
@@ -44,7 +44,7 @@ package struct SubmitRun: StreamingOperation {
     events.tell(.accepted(accepted))
     if isAgain { return try await agent.resume(accepted.run, events) }
     // Another program may have to run it.
-    if agent.store.run(accepted.run) != nil { return try await agent.carryOn(accepted.run, events) }
+    if agent.store.run(accepted.run) != nil { return try await agent.continueRun(accepted.run, events) }
     try await agent.follow(accepted.run, withSnapshot: false, events)
   }
 
@@ -59,9 +59,9 @@ package struct SubmitRun: StreamingOperation {
     run.cause = caller.asking(run.cause)
     let isAgain = again ? try await agent.keptRun(run.run) != nil : false
     if !isAgain, let known = try await agent.accept(run, reading: secrets) {
-      return (AcceptedRun(run: known.id, isServing: await agent.isCarriedOn(known.id), known: known.status), false)
+      return (AcceptedRun(run: known.id, isServing: await agent.isContinued(known.id), known: known.status), false)
     }
-    return (AcceptedRun(run: run.run, isServing: await agent.isCarriedOn(run.run)), isAgain)
+    return (AcceptedRun(run: run.run, isServing: await agent.isContinued(run.run)), isAgain)
   }
 
   package static func view(_ answer: AcceptedRun, for caller: AgentCaller) -> NoContent { NoContent() }

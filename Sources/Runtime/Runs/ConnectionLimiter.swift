@@ -349,7 +349,7 @@ package final class ConnectionLimiter: Sendable {
       permit?.stop(at: time.elapsed(), pace)
       // Ends early if the task is cancelled.
       try? await time.sleep(for: max(wait, .milliseconds(1)))
-      permit?.goOn(at: time.elapsed(), pace)
+      permit?.proceed(at: time.elapsed(), pace)
       return false
     }
   }
@@ -412,7 +412,7 @@ package final class ConnectionLimiter: Sendable {
       if case .woken = waking {
         if !leave(number) {
           if isCounted { pace?.begin() }
-          permit?.goOn(at: time.elapsed(), pace)
+          permit?.proceed(at: time.elapsed(), pace)
         }
         return nil
       }
@@ -476,7 +476,7 @@ package final class ConnectionLimiter: Sendable {
         pace?.begin()
       } else if let waiter = state.waiters[number] {
         if waiter.isCounted { pace?.begin() }
-        waiter.permit?.goOn(at: now, pace)
+        waiter.permit?.proceed(at: now, pace)
       }
       if let continuation = state.waiters[number]?.continuation {
         state.waiters[number] = nil
@@ -599,7 +599,7 @@ final class CallPermit: Sendable {
     }
   }
 
-  func goOn(at now: TimeSpan, _ pace: CallPace?) {
+  func proceed(at now: TimeSpan, _ pace: CallPace?) {
     content.withLock { content in
       content.waiting -= 1
       guard content.waiting == 0 else { return }

@@ -197,7 +197,7 @@ final class RunJournal: Sendable {
         if let failure = content.failure { throw .stateFailed(failure) }
         var batch: [StateEvent] = []
         swap(&batch, &content.held)
-        if content.isPausing { batch.removeAll { $0.goesOn } }
+        if content.isPausing { batch.removeAll { $0.proceeds } }
         return batch
       }
       if batch.isEmpty { return }
@@ -309,7 +309,7 @@ final class RunJournal: Sendable {
 
 extension StateEvent {
   /// Whether it says that a run runs or waits.
-  fileprivate var goesOn: Bool {
+  fileprivate var proceeds: Bool {
     if case .runStatusChanged(let change) = self {
       change.status == .running || change.status == .waiting
     } else {

@@ -415,7 +415,7 @@ struct ScheduleEvaluation {
   }
 
   /// Starts what waited for a run that ended, and decides on the ends that had no place among what waits.
-  mutating func goOn() {
+  mutating func proceed() {
     startWaiting()
     for end in current.ends where !isFull && current.pause == nil { follow(end) }
   }

@@ -59,7 +59,7 @@ extension Scheduler {
       if evaluation.plan.trigger.pausesOnFailure, evaluation.current.pause == nil {
         evaluation.current.pause = PauseRecord(onFailureOf: run)
       }
-      evaluation.goOn()
+      evaluation.proceed()
     }
   }
 
@@ -256,7 +256,7 @@ extension Scheduler {
       evaluation.recordPause()
       evaluation.current.pause = nil
       evaluation.add(.schedulePaused(SchedulePaused(schedule: id, pause: nil)))
-      evaluation.goOn()
+      evaluation.proceed()
     }
   }
 

@@ -60,7 +60,7 @@ package final class RunDriver: Sendable {
   }
 
   /// Runs the run until it ends, waits, or becomes uncertain.
-  package func carryOn() async throws -> RunRecord {
+  package func continueRun() async throws -> RunRecord {
     try await begin()
     let given = recipe.allSecrets.compactMap { secret in secrets[secret.name].map { (name: secret.name, text: $0) } }
     let services = Services(
@@ -76,7 +76,7 @@ package final class RunDriver: Sendable {
   /// Runs the run, and whenever it waits moves the clock to its next work, until it ends, only waits for a person or an
   /// event, or would wake after an instant; then the clock shows that instant.
   @discardableResult package func drive(until end: Timestamp = .latest) async throws -> RunRecord {
-    var run = try await carryOn()
+    var run = try await continueRun()
     while run.status == .waiting, let wakeAt = run.wakeAt {
       guard wakeAt <= end else {
         move(to: end)
@@ -84,7 +84,7 @@ package final class RunDriver: Sendable {
       }
       instants.withLock { $0.append(wakeAt) }
       move(to: wakeAt)
-      run = try await carryOn()
+      run = try await continueRun()
     }
     return run
   }

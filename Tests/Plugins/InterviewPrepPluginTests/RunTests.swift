@@ -230,7 +230,7 @@ import Testing
     let recipe = try Self.recipe(named: "interview-week")
     let thursday = try #require(Timestamp("2026-11-26T20:00:00Z"))
     try await Self.withRun(of: recipe, at: TestTime(thursday)) { run, _ in
-      let waiting = try await run.carryOn()
+      let waiting = try await run.continueRun()
       #expect(waiting.steps["checklist[2]/ask"]?.status == .skipped)
       #expect(waiting.steps["checklist[3]/ask"]?.status == .waiting)
       #expect(try await run.drive().status == .succeeded)

@@ -63,11 +63,11 @@ import Testing
 
     var (kills, stops, killedCommands, batches) = (0, 0, 0, 0)
     var handed: [String: String] = [:]
-    func goesOn() -> Bool {
+    func proceeds() -> Bool {
       guard let seconds else { return kills < 4 }
       return begin.duration(to: .now) < .seconds(seconds)
     }
-    while goesOn() {
+    while proceeds() {
       let serve = try program.serve("serve", "--quiet")
       try await Task.sleep(for: .milliseconds(Int.random(in: 30...900, using: &random)))
       batches += 1

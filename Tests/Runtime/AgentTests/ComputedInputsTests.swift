@@ -304,7 +304,7 @@ import Testing
       ])
     let bench = await HostBench(store, time: time, folder: folder.path)
     await bench.serve()
-    try await bench.host.carryOn("r2")
+    try await bench.host.continueRun("r2")
     await bench.until("r2 waits")
     #expect(store.state.schedules["hear"]?.buffered.first?.inputs == .object(["size": .int(3)]))
     _ = try await bench.ask(#"{"ask":"signal","id":"go","name":"on","run":"r2","data":{"ok":true}}"#)

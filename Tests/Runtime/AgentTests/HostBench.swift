@@ -89,7 +89,7 @@ final class HostBench: Sendable {
   /// Accepts a run of a recipe and starts it.
   func start(_ id: String, _ text: String) async throws {
     try await accept(id, text)
-    try await host.carryOn(id)
+    try await host.continueRun(id)
   }
 
   func accept(_ id: String, _ text: String) async throws {

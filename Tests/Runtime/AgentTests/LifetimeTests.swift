@@ -52,7 +52,7 @@ import Testing
       let retried = try await bench.ask(#"{"ask":"retry","run":"\#(id)"}"#)
       let answer = try #require(retried.first)
       let again = try #require(try JSON.parse(answer)["accepted"]?.string)
-      try await bench.host.carryOn(again)
+      try await bench.host.continueRun(again)
       await bench.until("\(again) waits")
       _ = try await bench.ask(#"{"ask":"cancel","run":"\#(again)"}"#)
       await bench.until("\(again) cancelled")

@@ -90,7 +90,7 @@ import Testing
         run: "r1", at: bench.time.now(), recipe: "r", file: "r.yaml",
         texts: .inline(.object(["r.yaml": .string("steps: [{ uses: gone.away }]")])), inputs: .object([:]),
         program: "test"))
-    await #expect(throws: RunRefusedError.self) { try await bench.host.carryOn("r1") }
+    await #expect(throws: RunRefusedError.self) { try await bench.host.continueRun("r1") }
     #expect(bench.store.run("r1")?.status == .paused)
     #expect(bench.store.run("r1")?.reason?.contains("r.yaml:1:") == true)
     #expect(bench.store.run("r1")?.hasMissingDependency == true)
@@ -113,9 +113,9 @@ import Testing
     try await first.store.append([.runStatusChanged(pause)])
     if isPaused { try await first.host.pause("r1", reason: "not tonight") }
     let second = await HostBench(first.store, time: first.time)
-    let goesOn = hasMissingDependency && !isPaused
-    #expect(await second.host.recover().map(\.id) == (goesOn ? [] : ["r1"]))
-    if goesOn { await second.until("r1 succeeded") } else { #expect(second.store.run("r1")?.status == .paused) }
+    let proceeds = hasMissingDependency && !isPaused
+    #expect(await second.host.recover().map(\.id) == (proceeds ? [] : ["r1"]))
+    if proceeds { await second.until("r1 succeeded") } else { #expect(second.store.run("r1")?.status == .paused) }
   }
 
   @Test(arguments: [(false, true), (true, true), (true, false)])
@@ -133,7 +133,7 @@ import Testing
       run: "r1", at: now, step: "a", now: now, attempt: 1, key: StepRecord.standardKey(of: "a", in: "r1"))
     began.isPlainWrite = true
     try await bench.store.append(.stepBegan(began))
-    await #expect(throws: RunRefusedError.self) { try await bench.host.carryOn("r1") }
+    await #expect(throws: RunRefusedError.self) { try await bench.host.continueRun("r1") }
     #expect(bench.store.run("r1")?.status == .paused)
     #expect(
       bench.store.run("r1")?.reason?.hasPrefix(
@@ -156,7 +156,7 @@ import Testing
       try await bench.host.resolutions.resolve("r1", step: "a", as: .retry)
     }
     try await bench.host.resolutions.resolve("r1", step: "a", as: isDone ? .done(nil) : .fail(nil))
-    await #expect(throws: RunRefusedError.self) { try await bench.host.carryOn("r1") }
+    await #expect(throws: RunRefusedError.self) { try await bench.host.continueRun("r1") }
     let ended = try await bench.ended("r1")
     #expect(ended.status == .cancelled)
     #expect((ended.steps["a"]?.status == .succeeded) == isDone)
@@ -193,7 +193,7 @@ import Testing
     #expect(await bench.host.alarmCount == 0)
     bench.time.advance(by: .seconds(10 * 3600))
     // Only a person resumes a paused run, not a schedule that has just started it, say.
-    try await bench.host.carryOn("r1")
+    try await bench.host.continueRun("r1")
     #expect(bench.store.run("r1")?.status == .paused)
     try await bench.host.resume("r1")
     await bench.until("r1 succeeded")
@@ -219,7 +219,7 @@ import Testing
     // The pause came first, or is refused.
     try? await paused
     // One that was over before the cancellation came left a run that this program doesn't host any more.
-    if await !bench.host.isOwn("r1") { try? await bench.host.carryOn("r1") }
+    if await !bench.host.isOwn("r1") { try? await bench.host.continueRun("r1") }
     await bench.until("r1 cancelled")
     try await bench.accept("r2", RunHostTests.night)
     _ = try await bench.host.cancel("r2", reason: nil)

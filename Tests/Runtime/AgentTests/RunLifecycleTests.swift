@@ -10,7 +10,7 @@ import Testing
 
   /// An event of a run's life; the status is the run's status in the state at that moment.
   enum Event: Sendable {
-    case goOn(RunStatus, isOverPause: Bool = false, isCancelled: Bool = false)
+    case proceed(RunStatus, isOverPause: Bool = false, isCancelled: Bool = false)
     case began(String)
     case still(RunStatus, isCancelled: Bool = false)
     case notBegun(isStopping: Bool = false)
@@ -32,13 +32,13 @@ import Testing
 
     func happen(to life: inout Life) -> Life.Effect? {
       switch self {
-      case .goOn(let status, let isOverPause, let isCancelled):
-        return life.goOn(run(status, isCancelled), isOverPause: isOverPause)
+      case .proceed(let status, let isOverPause, let isCancelled):
+        return life.proceed(run(status, isCancelled), isOverPause: isOverPause)
       case .began(let walk): life.began(walk)
       case .still(let status, let isCancelled):
-        return life.stillGoesOn(run(status, isCancelled), isOverPause: false)
+        return life.stillProceeds(run(status, isCancelled), isOverPause: false)
       case .notBegun(let isStopping): return life.beginningEnded(isStopping: isStopping)
-      case .asked(let status): return life.goOn(run(status), isOverPause: true, isAsked: true)
+      case .asked(let status): return life.proceed(run(status), isOverPause: true, isAsked: true)
       case .resume: life.resume()
       case .changed(let status): return life.changed(run(status))
       case .cancelled(let status): return life.cancelled(run(status, true))
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  static let walked: [Event] = [.goOn(.queued), .began("w")]
+  static let walked: [Event] = [.proceed(.queued), .began("w")]
 
   @Test(
     arguments: [
@@ -80,101 +80,101 @@ import Testing
       ),
       ("a walk ends the run", walked + [.left(.succeeded, kept: nil)], ["walk", "", "leave succeeded"], "away"),
       (
-        "a walk is begun once, whoever asks again", walked + [.goOn(.running), .goOn(.running, isOverPause: true)],
+        "a walk is begun once, whoever asks again", walked + [.proceed(.running), .proceed(.running, isOverPause: true)],
         ["walk", "", "", ""], "walked w"
       ),
-      ("a paused run is not walked", [.goOn(.paused)], ["stand"], "away"),
-      ("a person has a paused run go on", [.goOn(.paused, isOverPause: true)], ["walk"], "beginning"),
-      ("a paused run that is cancelled goes on to its end", [.goOn(.paused, isCancelled: true)], ["walk"], "beginning"),
+      ("a paused run is not walked", [.proceed(.paused)], ["park"], "away"),
+      ("a person has a paused run go on", [.proceed(.paused, isOverPause: true)], ["walk"], "beginning"),
+      ("a paused run that is cancelled goes on to its end", [.proceed(.paused, isCancelled: true)], ["walk"], "beginning"),
       (
         "a run that is paused while it is prepared stays paused",
-        [.goOn(.waiting), .still(.paused), .notBegun()], ["walk", "stand", ""], "away"
+        [.proceed(.waiting), .still(.paused), .notBegun()], ["walk", "park", ""], "away"
       ),
       (
         "a run that is to be skipped isn't begun by another that finds a place for it",
-        [.goOn(.queued), .goOn(.queued), .notBegun()], ["walk", "", "carryOn"], "away"
+        [.proceed(.queued), .proceed(.queued), .notBegun()], ["walk", "", "continue"], "away"
       ),
       (
         "a run that is queued while a place becomes free is looked at once more",
-        [.goOn(.queued), .changed(.queued), .goOn(.queued), .notBegun(), .goOn(.queued), .still(.queued), .began("w")],
-        ["walk", "carryOn", "", "carryOn", "walk", "walk", ""], "walked w"
+        [.proceed(.queued), .changed(.queued), .proceed(.queued), .notBegun(), .proceed(.queued), .still(.queued), .began("w")],
+        ["walk", "continue", "", "continue", "walk", "walk", ""], "walked w"
       ),
       (
         "a run that a person resumes while it can't be prepared is tried once more",
-        [.goOn(.waiting), .asked(.paused), .notBegun()], ["walk", "", "carryOn asked"], "away"
+        [.proceed(.waiting), .asked(.paused), .notBegun()], ["walk", "", "continue asked"], "away"
       ),
       (
-        "a run that begins needs no second look", [.goOn(.queued), .goOn(.queued), .began("w"), .notBegun()],
+        "a run that begins needs no second look", [.proceed(.queued), .proceed(.queued), .began("w"), .notBegun()],
         ["walk", "", "", ""], "walked w"
       ),
       (
         "a run that is paused while it is prepared doesn't begin, and the pause is kept",
-        [.goOn(.waiting), .pause, .still(.waiting), .notBegun(), .pauseKept(.paused), .settled(.paused)],
-        ["walk", "", "", "", "settle", "stand"], "away"
+        [.proceed(.waiting), .pause, .still(.waiting), .notBegun(), .pauseKept(.paused), .settled(.paused)],
+        ["walk", "", "", "", "settle", "park"], "away"
       ),
       (
         "a resolution that comes while a run is prepared is kept before the run begins",
-        [.goOn(.queued), .resolving, .still(.queued), .notBegun(), .resolutionEnded, .resolved],
-        ["walk", "", "", "", "", "carryOn"], "away"
+        [.proceed(.queued), .resolving, .still(.queued), .notBegun(), .resolutionEnded, .resolved],
+        ["walk", "", "", "", "", "continue"], "away"
       ),
       (
-        "a program that ends begins nothing", [.goOn(.queued), .goOn(.queued), .notBegun(isStopping: true)],
+        "a program that ends begins nothing", [.proceed(.queued), .proceed(.queued), .notBegun(isStopping: true)],
         ["walk", "", ""], "away"
       ),
       (
         "a program that ends leaves a run as it is",
         walked + [.left(.running, kept: .running, isStopping: true), .settled(.running, isStopping: true)],
-        ["walk", "", "settle", "stand"], "away"
+        ["walk", "", "settle", "park"], "away"
       ),
       (
         "a program that ends sets no alarm",
         walked + [.left(.waiting, kept: .waiting, isStopping: true), .settled(.waiting, isStopping: true)],
-        ["walk", "", "settle", "stand"], "away"
+        ["walk", "", "settle", "park"], "away"
       ),
       ("a state that fails ends the walk", walked + [.failed], ["walk", "", ""], "away"),
       (
         "what comes for a walked run is the walk's to see", walked + [.changed(.running)], ["walk", "", "poke w"],
         "walked w"
       ),
-      ("what comes for a waiting run has it walked", [.changed(.waiting)], ["carryOn"], "away"),
+      ("what comes for a waiting run has it walked", [.changed(.waiting)], ["continue"], "away"),
       ("what comes for a paused run waits for a person", [.changed(.paused)], [""], "away"),
       ("what comes for an uncertain run waits for a person", [.changed(.uncertain)], [""], "away"),
       (
         "what comes after a walk has left and before that is known has the run walked once more",
         walked + [.changed(.running), .missed, .left(.waiting, kept: .waiting), .settled(.waiting)],
-        ["walk", "", "poke w", "", "settle", "carryOn"], "away"
+        ["walk", "", "poke w", "", "settle", "continue"], "away"
       ),
       (
         "what a walk has missed is over once another begins",
         walked + [
-          .missed, .left(.waiting, kept: .waiting), .goOn(.waiting), .began("v"), .left(.waiting, kept: .waiting),
+          .missed, .left(.waiting, kept: .waiting), .proceed(.waiting), .began("v"), .left(.waiting, kept: .waiting),
           .settled(.waiting),
         ],
         ["walk", "", "", "settle", "walk", "", "settle", "suspend"], "away"
       ),
       (
         "a walk that began while the one before was settled is left alone",
-        walked + [.left(.waiting, kept: .waiting), .goOn(.waiting), .began("v"), .settled(.waiting)],
+        walked + [.left(.waiting, kept: .waiting), .proceed(.waiting), .began("v"), .settled(.waiting)],
         ["walk", "", "settle", "walk", "", ""], "walked v"
       ),
       ("a cancelled run ends by its walk", walked + [.cancelled(.running)], ["walk", "", "end w"], "walked w"),
-      ("a cancelled run that waits is walked to its end", [.cancelled(.waiting)], ["carryOn"], "away"),
+      ("a cancelled run that waits is walked to its end", [.cancelled(.waiting)], ["continue"], "away"),
       ("a cancelled run that is uncertain waits for a person", [.cancelled(.uncertain)], [""], "away"),
       (
-        "a run that waits is paused", [.pause, .pauseKept(.paused), .settled(.paused)], ["", "settle", "stand"], "away"
+        "a run that waits is paused", [.pause, .pauseKept(.paused), .settled(.paused)], ["", "settle", "park"], "away"
       ),
-      ("no walk begins before a pause is kept", [.pause, .goOn(.waiting)], ["", ""], "keepingPause"),
+      ("no walk begins before a pause is kept", [.pause, .proceed(.waiting)], ["", ""], "keepingPause"),
       (
         "a run that is resumed while its pause is kept goes on",
-        [.pause, .resume, .goOn(.waiting), .pauseKept(.paused)], ["", "", "", "carryOn asked"], "away"
+        [.pause, .resume, .proceed(.waiting), .pauseKept(.paused)], ["", "", "", "continue asked"], "away"
       ),
       (
         "an event that comes while a pause is kept does not undo the pause",
-        [.pause, .goOn(.waiting), .pauseKept(.paused), .settled(.paused)], ["", "", "settle", "stand"], "away"
+        [.pause, .proceed(.waiting), .pauseKept(.paused), .settled(.paused)], ["", "", "settle", "park"], "away"
       ),
       (
         "a cancellation that comes while a pause is kept ends the run",
-        [.pause, .pauseKept(.paused, isCancelled: true)], ["", "carryOn"], "away"
+        [.pause, .pauseKept(.paused, isCancelled: true)], ["", "continue"], "away"
       ),
       (
         "a program that ends keeps a pause, whatever is asked",
@@ -183,12 +183,12 @@ import Testing
       (
         "a walk is halted before its pause is kept, and after",
         walked + [.pause, .pauseKept(.paused), .left(.running, kept: .paused), .settled(.paused)],
-        ["walk", "", "halt w", "halt w", "settle", "stand"], "away"
+        ["walk", "", "halt w", "halt w", "settle", "park"], "away"
       ),
       (
         "a pause that comes after its walk has left is kept once",
         walked + [.pause, .left(.waiting, kept: .waiting), .pauseKept(.paused), .settled(.paused)],
-        ["walk", "", "halt w", "", "settle", "stand"], "away"
+        ["walk", "", "halt w", "", "settle", "park"], "away"
       ),
       (
         "a pause that a walk has written over is kept again",
@@ -203,15 +203,15 @@ import Testing
       (
         "a resumed run is not halted by the pause that it was resumed from",
         walked + [
-          .pause, .left(.waiting, kept: .waiting), .resume, .goOn(.waiting), .pauseKept(.paused),
-          .goOn(.paused, isOverPause: true), .began("v"), .left(.waiting, kept: .waiting), .settled(.waiting),
+          .pause, .left(.waiting, kept: .waiting), .resume, .proceed(.waiting), .pauseKept(.paused),
+          .proceed(.paused, isOverPause: true), .began("v"), .left(.waiting, kept: .waiting), .settled(.waiting),
         ],
-        ["walk", "", "halt w", "", "", "", "carryOn asked", "walk", "", "settle", "suspend"], "away"
+        ["walk", "", "halt w", "", "", "", "continue asked", "walk", "", "settle", "suspend"], "away"
       ),
       (
         "a run goes on once each of two pauses is kept",
         [.pause, .pause, .resume, .pauseKept(.paused), .pauseKept(.paused)],
-        ["", "", "", "", "carryOn asked"], "away"
+        ["", "", "", "", "continue asked"], "away"
       ),
       (
         "a pause that cannot be kept does not end another that can",
@@ -233,40 +233,40 @@ import Testing
       (
         "an uncertain step overtakes a pause that is on its way, which is put right after",
         walked + [.pause, .left(.uncertain, kept: .uncertain), .pauseKept(.paused), .settled(.uncertain)],
-        ["walk", "", "halt w", "", "settle", "stand"], "away"
+        ["walk", "", "halt w", "", "settle", "park"], "away"
       ),
       (
         "an uncertain step overtakes a pause that is kept",
         walked + [.pause, .pauseKept(.paused), .left(.uncertain, kept: .uncertain), .settled(.uncertain)],
-        ["walk", "", "halt w", "halt w", "settle", "stand"], "away"
+        ["walk", "", "halt w", "halt w", "settle", "park"], "away"
       ),
       (
         "a run that is resumed before its walk has halted goes on",
         walked + [.pause, .resume, .left(.running, kept: .running), .pauseKept(.paused)],
-        ["walk", "", "halt w", "", "", "carryOn asked"], "away"
+        ["walk", "", "halt w", "", "", "continue asked"], "away"
       ),
       (
         "a run that is cancelled before its walk has halted goes on to its end",
         walked + [.pause, .left(.running, kept: .running, isCancelled: true), .pauseKept(.paused, isCancelled: true)],
-        ["walk", "", "halt w", "", "carryOn"], "away"
+        ["walk", "", "halt w", "", "continue"], "away"
       ),
       (
         "a walk that a pause halted goes on if the pause could not be kept",
         walked + [.pause, .pauseFailed, .left(.running, kept: .running), .settled(.running)],
-        ["walk", "", "halt w", "", "settle", "carryOn"], "away"
+        ["walk", "", "halt w", "", "settle", "continue"], "away"
       ),
       (
         "a pause that cannot be kept leaves the walk", walked + [.pause, .pauseFailed], ["walk", "", "halt w", ""],
         "walked w"
       ),
       (
-        "a pause that cannot be kept holds back what came no longer", [.pause, .goOn(.waiting), .pauseFailed],
-        ["", "", "carryOn"], "away"
+        "a pause that cannot be kept holds back what came no longer", [.pause, .proceed(.waiting), .pauseFailed],
+        ["", "", "continue"], "away"
       ),
       (
         "no walk begins beside a resolution, but after it",
-        [.resolving, .goOn(.uncertain), .resolutionEnded, .resolved],
-        ["", "", "", "carryOn"], "away"
+        [.resolving, .proceed(.uncertain), .resolutionEnded, .resolved],
+        ["", "", "", "continue"], "away"
       ),
       (
         "a run that only was resolved stays until a person has it go on", [.resolving, .resolutionEnded, .resolved],
@@ -274,23 +274,23 @@ import Testing
       ),
       (
         "the news is for the last of several resolutions",
-        [.resolving, .goOn(.uncertain), .resolutionEnded, .resolving, .resolved, .resolutionEnded, .resolved],
-        ["", "", "", "", "", "", "carryOn"], "away"
+        [.resolving, .proceed(.uncertain), .resolutionEnded, .resolving, .resolved, .resolutionEnded, .resolved],
+        ["", "", "", "", "", "", "continue"], "away"
       ),
       (
         "no walk begins between two resolutions, when the second waits for the first",
         [
-          .resolving, .resolving, .goOn(.uncertain), .resolutionEnded, .resolved, .goOn(.queued), .resolutionEnded,
+          .resolving, .resolving, .proceed(.uncertain), .resolutionEnded, .resolved, .proceed(.queued), .resolutionEnded,
           .resolved,
         ],
-        ["", "", "", "", "", "", "", "carryOn"], "away"
+        ["", "", "", "", "", "", "", "continue"], "away"
       ),
       (
         "what a walk has missed is not lost to a resolution",
         walked + [
           .resolving, .missed, .resolutionEnded, .resolved, .left(.waiting, kept: .waiting), .settled(.waiting),
         ],
-        ["walk", "", "", "", "", "", "settle", "carryOn"], "away"
+        ["walk", "", "", "", "", "", "settle", "continue"], "away"
       ),
     ] as [(String, [Event], [String], String)])
   func `gives the effects of each event`(
@@ -304,7 +304,7 @@ import Testing
   @Test func `nothing is remembered of a run that has left`() {
     var life = Life()
     #expect(life.isBlank)
-    for event in [Event.goOn(.queued), .began("w"), .left(.succeeded, kept: nil)] { _ = event.happen(to: &life) }
+    for event in [Event.proceed(.queued), .began("w"), .left(.succeeded, kept: nil)] { _ = event.happen(to: &life) }
     #expect(!life.isBlank)
     life.released()
     #expect(life.isBlank)
@@ -316,14 +316,14 @@ import Testing
     switch effect {
     case nil: ""
     case .walk: "walk"
-    case .carryOn(let isAsked): isAsked ? "carryOn asked" : "carryOn"
+    case .continueRun(let isAsked): isAsked ? "continue asked" : "continue"
     case .poke(let walk): "poke \(walk)"
     case .end(let walk): "end \(walk)"
     case .halt(let walk): "halt \(walk)"
     case .keepPause(let reason): "keepPause \(reason)"
     case .settle: "settle"
     case .suspend: "suspend"
-    case .stand: "stand"
+    case .park: "park"
     case .leave(let run): "leave \(run.status)"
     }
   }

@@ -21,7 +21,7 @@ import Testing
         // Ends when the run has begun.
         Task {
           do throws(StateError) { try await program.host.create(created) } catch { return }
-          try? await program.host.carryOn(id)
+          try? await program.host.continueRun(id)
         }
         // The next comes just as this one ends.
         services.go(Int(seed) * (index + 1) % 90)

@@ -20,7 +20,7 @@ import Testing
       }
       _ = services.perform("begin") {
         try? await program.host.create(created)
-        try? await program.host.carryOn("r1")
+        try? await program.host.continueRun("r1")
       }
       services.settle()
       // The pause comes just as the run wakes.
@@ -49,7 +49,7 @@ import Testing
       services.service.mood = .rough(0)
       Task {
         try? await program.host.create(created)
-        try? await program.host.carryOn("r1")
+        try? await program.host.continueRun("r1")
       }
       services.go(20 + Int(seed))
       _ = services.perform("pause") { try? await program.host.pause("r1", reason: "ana paused it") }

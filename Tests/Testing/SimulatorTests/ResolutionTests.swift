@@ -23,13 +23,13 @@ import Testing
           RunCreated(
             run: "r1", at: program.time.now(), recipe: "r", file: "r.yaml",
             texts: .inline(.object(["r.yaml": .string(text)])), inputs: .object([:]), program: "test"))
-        try? await program.host.carryOn("r1")
+        try? await program.host.continueRun("r1")
       }
       services.settle()
       services.service.mood = .healthy
       services.audit.ask("r1")
       // Walked once more while they say it.
-      Task { try? await program.host.carryOn("r1") }
+      Task { try? await program.host.continueRun("r1") }
       _ = services.perform("resolve") {
         async let done = resolve(
           program.host, .done(.object(["value": .int(1), "calls": .int(1), "text": .string("")])))
@@ -38,7 +38,7 @@ import Testing
       }
       services.settle()
       services.audit.ask("r1")
-      _ = services.perform("carry on") { try? await program.host.carryOn("r1") }
+      _ = services.perform("carry on") { try? await program.host.continueRun("r1") }
       services.settle()
       let end = services.audit.ended["r1"].map { "\($0.status) \($0.steps.count)" }
       services.stop()
@@ -66,7 +66,7 @@ extension ResolutionTests {
       for run in [second, first] {
         _ = services.perform("begin") {
           try? await program.host.create(run)
-          try? await program.host.carryOn(run.run)
+          try? await program.host.continueRun(run.run)
         }
         services.settle()
         services.service.mood = .healthy
