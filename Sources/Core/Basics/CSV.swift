@@ -162,7 +162,7 @@ extension Value {
     case .bool(let flag): flag ? "true" : "false"
     case .int(let number): String(number)
     case .uint(let number): String(number)
-    case .double(let number): number.spelled(exponentFrom: 21)
+    case .double(let number): number.written(exponentFrom: 21)
     case .string(let text): text
     case .timestamp(let instant): instant.description
     case .duration(let span): span.description

@@ -2,7 +2,7 @@ extension Double {
   /// The shortest text that reads back the same: `12`, `0.1`, `1e+21`.
   ///
   /// In the manner of C's `%g` it has an exponent below 1e-4, and from the threshold on.
-  package func spelled(exponentFrom threshold: Int) -> String {
+  package func written(exponentFrom threshold: Int) -> String {
     guard isFinite else { return isNaN ? "NaN" : self < 0 ? "-Inf" : "+Inf" }
     guard self != 0 else { return self.sign == .minus ? "-0" : "0" }
     // Swift's description is the shortest text too, but with another threshold for exponents.

@@ -55,7 +55,7 @@ private func optionalField(
   case .optional(let wrapped):
     guard let wrapped else { return nil }
     return try optionalField(key, of: wrapped, range, isNullAbsent: isNullAbsent)
-  default: throw EvaluationError("\(value.kindName) has no fields, so no `\(spelled(key))`", at: range)
+  default: throw EvaluationError("\(value.kindName) has no fields, so no `\(written(key))`", at: range)
   }
 }
 
@@ -165,7 +165,7 @@ final class IndexNode: Node {
   private func missing(_ key: Value, in value: Value) -> EvaluationError {
     if case .list(let items) = value.content {
       return EvaluationError(
-        "index \(spelled(key)) is outside the list of \(counted(items.count, "item"))", at: index.range)
+        "index \(written(key)) is outside the list of \(counted(items.count, "item"))", at: index.range)
     }
     var hint = ""
     if case .string(let name) = key.content, case .map(let map) = value.content,
@@ -173,7 +173,7 @@ final class IndexNode: Node {
     {
       hint = "; did you mean '\(near)'?"
     }
-    return EvaluationError("the map has no key \(spelled(key))\(hint)", at: index.range)
+    return EvaluationError("the map has no key \(written(key))\(hint)", at: index.range)
   }
 }
 
@@ -256,6 +256,6 @@ func insert(
   }
   try context.charge(bytes: MemoryLayout<ValueMap.Member>.stride)
   if map.insert(ValueMap.Member(key: key, value: value)) != nil {
-    throw EvaluationError("the key \(spelled(key)) comes twice", at: range)
+    throw EvaluationError("the key \(written(key)) comes twice", at: range)
   }
 }

@@ -64,7 +64,7 @@ package struct EvaluationContext {
       patterns[text] = pattern
       return pattern
     } catch {
-      throw EvaluationError("\(spelled(.string(text))) isn't a pattern: \(error.message)")
+      throw EvaluationError("\(written(.string(text))) isn't a pattern: \(error.message)")
     }
   }
 

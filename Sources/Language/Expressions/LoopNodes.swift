@@ -123,7 +123,7 @@ final class LoopNode: Node {
     }
     if let first = pairs.first, let odd = pairs.first(where: { order(first.key, $0.key) == nil }) {
       throw EvaluationError(
-        "sortBy() cannot put \(spelled(first.key)) and \(spelled(odd.key)) in order", at: body.range)
+        "sortBy() cannot put \(written(first.key)) and \(written(odd.key)) in order", at: body.range)
     }
     try context.charge(steps: pairs.count * (Int.bitWidth - pairs.count.leadingZeroBitCount))
     pairs.sort { order($0.key, $1.key) == .less }

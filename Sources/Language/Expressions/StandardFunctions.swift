@@ -117,18 +117,18 @@ private func conversion(
 private let itself: FunctionDeclaration.Body = { arguments, _ in arguments[0] }
 
 private func unreadable(_ text: String, as type: String) -> EvaluationError {
-  EvaluationError("\(spelled(.string(text))) cannot be read as \(type)")
+  EvaluationError("\(written(.string(text))) cannot be read as \(type)")
 }
 
 private func outside(_ value: Value, _ type: String) -> EvaluationError {
-  EvaluationError("\(spelled(value)) is outside the range of \(type)")
+  EvaluationError("\(written(value)) is outside the range of \(type)")
 }
 
 private func readsAs(_ what: String, _ reads: @escaping @Sendable (String) -> Bool) -> FunctionDeclaration.LiteralCheck
 {
   { constants in
     guard let text = constants.first??.string, !reads(text) else { return nil }
-    return LiteralFault(argument: 0, "\(spelled(.string(text))) isn't a \(what)")
+    return LiteralFault(argument: 0, "\(written(.string(text))) isn't a \(what)")
   }
 }
 
@@ -216,7 +216,7 @@ private let conversions: [FunctionDeclaration] = [
   conversion(
     "string", from: .double, to: .string, "The shortest text that reads back the same.", "string(0.1) == '0.1'"
   ) {
-    arguments, _ throws(EvaluationError) in .string(spelled(try arguments.double(0)))
+    arguments, _ throws(EvaluationError) in .string(written(try arguments.double(0)))
   },
   conversion("string", from: .bool, to: .string, "true or false.", "string(1 < 2) == 'true'") {
     arguments, _ throws(EvaluationError) in

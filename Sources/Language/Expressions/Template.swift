@@ -311,7 +311,7 @@ package struct CompiledTemplate: Sendable {
     switch value.content {
     case .int(let number): return String(number)
     case .uint(let number): return String(number)
-    case .double(let number): return spelled(number, exponentFrom: 21)
+    case .double(let number): return written(number, exponentFrom: 21)
     case .bool(let flag): return flag ? "true" : "false"
     case .string(let text): return text
     case .timestamp(let instant): return instant.description

@@ -256,9 +256,9 @@ private struct CompletedPlace {
     func value(
       _ text: String, _ kind: Completion.Kind = .value, detail: String = "", _ meaning: String = "", rank: Int = 1
     ) -> Completion {
-      let spelled = isQuoted || !text.needsQuotes(isFlow: cursor.isFlow) ? text : JSON.quoted(text)
+      let written = isQuoted || !text.needsQuotes(isFlow: cursor.isFlow) ? text : JSON.quoted(text)
       return Completion(
-        kind, text, detail: detail, documentation: meaning, edit: Diagnostic.Edit(range, lead + spelled), rank: rank)
+        kind, text, detail: detail, documentation: meaning, edit: Diagnostic.Edit(range, lead + written), rank: rank)
     }
     var owner = node
     // For an item of a list, the list's key determines the values.

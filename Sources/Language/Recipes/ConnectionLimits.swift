@@ -28,7 +28,7 @@ package struct ConnectionLimits: Sendable, Equatable {
     limits.requests = fields["requests"].flatMap { findings.int($0, of: "'requests'", in: KeySet.limitedRequests) }
     if let value = fields["per"], let per = findings.duration(value, of: "'per'", atLeast: .seconds(1)) {
       if per > longest {
-        findings.error("'per' must be at most \(longest.spelled), but is \(per.spelled)", at: value)
+        findings.error("'per' must be at most \(longest.written), but is \(per.written)", at: value)
       }
       limits.per = per
     }

@@ -109,7 +109,7 @@ struct DatabaseSettingsReader {
     guard let span = fields.duration("answerWithin") else { return }
     if span > DatabaseSettingsReader.longestAnswer, let value = fields["answerWithin"] {
       findings.error(
-        "'answerWithin' must be at most \(DatabaseSettingsReader.longestAnswer.spelled), but is \(span.spelled)",
+        "'answerWithin' must be at most \(DatabaseSettingsReader.longestAnswer.written), but is \(span.written)",
         at: value)
     }
     database?.hosts.indices.forEach { database?.hosts[$0].answerWithin = span }

@@ -229,7 +229,7 @@ package final class Findings {
       return nil
     }
     guard span >= least else {
-      error("\(what) must be at least \(least.spelled), but is \(span.spelled)", at: value)
+      error("\(what) must be at least \(least.written), but is \(span.written)", at: value)
       return nil
     }
     return span

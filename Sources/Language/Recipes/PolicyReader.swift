@@ -54,7 +54,7 @@ struct PolicyReader {
     let limits = TimeLimits(attempt: fields.duration("attempt"), total: fields.duration("total"))
     if let attempt = limits.attempt, let total = limits.total, attempt > total {
       findings.error(
-        "'attempt' (\(attempt.spelled)) must not be longer than 'total' (\(total.spelled))",
+        "'attempt' (\(attempt.written)) must not be longer than 'total' (\(total.written))",
         at: fields["attempt"] ?? value)
     }
     return limits

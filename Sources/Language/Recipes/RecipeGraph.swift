@@ -275,7 +275,7 @@ extension Step {
     case .action(let call):
       if id != nil || name != nil { words.append(call.action.id) }
     case .wait(.duration(let expression)): words.append("for \(expression.text)")
-    case .wait(.span(let span)): words.append("for \(span.spelled)")
+    case .wait(.span(let span)): words.append("for \(span.written)")
     case .wait(.until(let expression)): words.append("until \(expression.text)")
     case .wait(.event(let name, let match, _, _)):
       words.append("for event \(name)\(match.map { " with \($0.text)" } ?? "")")
@@ -294,7 +294,7 @@ extension Repetition {
   fileprivate var words: String {
     let names = carried.map(\.name).joined(separator: ", ")
     let memory = names.isEmpty ? "" : "with \(names) "
-    let pace = every.map { "every \($0.spelled) " } ?? "again "
+    let pace = every.map { "every \($0.written) " } ?? "again "
     return memory + pace + "until \(until.text)"
   }
 }

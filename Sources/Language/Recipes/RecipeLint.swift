@@ -159,7 +159,7 @@ private struct Linter {
       let steps = recipe.triggers.isEmpty ? [] : call.recipe.all.flatMap(\.allSteps)
       if let limit = steps.lazy.compactMap(\.unsaidLimit).first, let key = value.key("call") {
         hint(
-          "a command in the called recipe is ended after \(limit.spelled), the default, and this recipe starts by itself; "
+          "a command in the called recipe is ended after \(limit.written), the default, and this recipe starts by itself; "
             + "say there how long it may take, such as timeout: 1h", at: key)
       }
       let writes = call.recipe.all.flatMap(\.allSteps).compactMap(\.plainWrite)
@@ -287,14 +287,14 @@ private struct Linter {
     }
     if !recipe.triggers.isEmpty, let limit = step.unsaidLimit {
       hint(
-        "the command is ended after \(limit.spelled), the default, and the recipe starts by itself; say how long it may "
+        "the command is ended after \(limit.written), the default, and the recipe starts by itself; say how long it may "
           + "take, such as timeout: 1h", at: uses)
     }
     if let every = step.repetition?.every, every < .seconds(1), call.action.effect != .pure,
       let key = value.key("repeat")
     {
       hint(
-        "a service is asked every \(every.spelled); it may refuse that, so ask every 10s or less often", at: key)
+        "a service is asked every \(every.written); it may refuse that, so ask every 10s or less often", at: key)
     }
     if around.isTriedAgain, let write = step.plainWrite {
       hint(

@@ -236,7 +236,7 @@ struct RepetitionReader {
     let jitter = fields.duration("jitter") ?? .zero
     let maxRounds = fields.int("maxRounds")
     if let every, let value = fields["jitter"], jitter >= min(every, maxEvery ?? every) {
-      findings.error("'jitter' (\(jitter.spelled)) must be shorter than the time between two rounds", at: value)
+      findings.error("'jitter' (\(jitter.written)) must be shorter than the time between two rounds", at: value)
     }
     var type = output
     if hasMemory {

@@ -57,7 +57,7 @@ package struct Trigger: Sendable {
 
   /// The trigger in words; times are in its own zone, without the zone's name.
   package var words: String {
-    let gathered = batch.map { ", gathered for \($0.span.spelled)" } ?? ""
+    let gathered = batch.map { ", gathered for \($0.span.written)" } ?? ""
     switch kind {
     case .timed(let recurrence): return recurrence.words
     case .event(let name, match: _, form: _): return "on the event '\(name)'\(gathered)"

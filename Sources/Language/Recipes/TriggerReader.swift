@@ -120,7 +120,7 @@ struct TriggerReader {
   /// Reads how events or files are gathered; faulty parts get a placeholder, so that `inputs` are read as intended.
   private func batch(_ value: Value) -> Trigger.Batch {
     let form = value.string.flatMap { TimeSpan($0) }.map { span in
-      MessageText("batch: { for: \(span.spelled) }", [.verbatim("{ for: \(span.spelled) }")])
+      MessageText("batch: { for: \(span.written) }", [.verbatim("{ for: \(span.written) }")])
     }
     let fields = Fields(value, of: "'batch'", .batch, findings, others: .batch, form: form)
     let span = fields?.require("for", "how long events are gathered, such as 10m").flatMap { _ in
@@ -190,7 +190,7 @@ struct TriggerReader {
     let path = fields.require("path", "the files, such as inbox/*.csv").flatMap { pattern($0, of: "'path'") }
     let settle = fields.duration("settle")
     if let settle, let given = fields["settle"], settle > .seconds(86_400) {
-      findings.error("'settle' is at most 1d, but is \(settle.spelled)", at: given)
+      findings.error("'settle' is at most 1d, but is \(settle.written)", at: given)
     }
     let existing: Trigger.Existing? = fields.choice("existing")
     return .file(path ?? .any, settle: settle ?? TriggerReader.settle, existing: existing ?? .ignore)

@@ -48,7 +48,7 @@ extension TriggerReader {
     {
       findings.warning(
         "deliveries have neither 'id' nor 'timestampHeader', so one with the same body as another of the last "
-          + "\((dedupeFor ?? Webhook.dedupeFor).spelled) counts as its repeat and starts nothing: add an 'id' that differs, "
+          + "\((dedupeFor ?? Webhook.dedupeFor).written) counts as its repeat and starts nothing: add an 'id' that differs, "
           + "or a shorter 'dedupeFor'", at: member.key)
     }
     let headers = (fields.texts("headers") ?? []).filter { isFieldName($0, at: fields["headers"] ?? value) }
@@ -109,7 +109,7 @@ extension TriggerReader {
     }
     let given = fields.duration("tolerance")
     if let given, let place = fields["tolerance"], given > .seconds(3600) {
-      findings.error("'tolerance' is at most 1h, but is \(given.spelled)", at: place)
+      findings.error("'tolerance' is at most 1h, but is \(given.written)", at: place)
     }
     let tolerance = given ?? Webhook.tolerance
     switch word {
@@ -208,11 +208,11 @@ extension TriggerReader {
   /// A delivery must be remembered for as long as its time is good, or it could be repeated in between.
   private func check(_ dedupeFor: TimeSpan, at place: Value, against verification: Webhook.Verification?) {
     if dedupeFor > .seconds(90 * 86_400) {
-      findings.error("'dedupeFor' is at most 90d, but is \(dedupeFor.spelled)", at: place)
+      findings.error("'dedupeFor' is at most 90d, but is \(dedupeFor.written)", at: place)
     }
     guard let tolerance = verification?.tolerance, dedupeFor < tolerance + tolerance else { return }
     findings.error(
-      "'dedupeFor' must be at least \((tolerance + tolerance).spelled), twice the 'tolerance', or a delivery could be "
+      "'dedupeFor' must be at least \((tolerance + tolerance).written), twice the 'tolerance', or a delivery could be "
         + "repeated while its time is good", at: place)
   }
 }

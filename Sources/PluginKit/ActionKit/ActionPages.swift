@@ -33,7 +33,7 @@ extension ActionDescriptor {
     if takesEffect {
       return [
         ("Effect", "as the step declares in `effect`, which decides how it is planned, repeated and tried again."),
-        ("Time-out", "\(timeout.spelled) unless the step says otherwise."),
+        ("Time-out", "\(timeout.written) unless the step says otherwise."),
       ]
     }
     var facts = [(name: "Effect", sentence: "`\(effect.name)`. \(effect.sentence)")]
@@ -47,7 +47,7 @@ extension ActionDescriptor {
         "Tried again",
         tries.map { (retry == nil ? "with a `key`, " : "") + $0.sentence } ?? "not unless the step says so."
       ))
-    facts.append(("Time-out", "\(timeout.spelled) unless the step says otherwise."))
+    facts.append(("Time-out", "\(timeout.written) unless the step says otherwise."))
     if !formerIDs.isEmpty {
       facts.append(("Formerly", formerIDs.map { "`\($0)`" }.joined(separator: ", ") + "."))
     }
@@ -65,7 +65,7 @@ extension ActionDescriptor {
     case .consume(let repeats): return "it is repeated \(atMost(repeats)); then \(otherwise)"
     case .idempotentWrite(.sameDay(let zone)):
       return "it is repeated on the same day (\(zone)); after that \(otherwise)"
-    case .idempotentWrite(.span(let span)): return "it is repeated within \(span.spelled); after that \(otherwise)"
+    case .idempotentWrite(.span(let span)): return "it is repeated within \(span.written); after that \(otherwise)"
     case .write:
       return (acceptsKey ? "with a `key` it is repeated, and the service does nothing twice; without one, " : "")
         + otherwise
@@ -102,7 +102,7 @@ extension RetrySchedule {
     let kinds = ErrorKind.allCases.filter(kinds.contains).map { "`\($0.rawValue)`" }.joined(separator: ", ")
     var certain = self
     certain.jitter = .none
-    let shown = (1..<max(min(maxAttempts, 5), 1)).map { certain.delay(afterAttempt: $0, chance: 1).spelled }
+    let shown = (1..<max(min(maxAttempts, 5), 1)).map { certain.delay(afterAttempt: $0, chance: 1).written }
     let waits = shown.joined(separator: ", ") + (maxAttempts > 5 ? ", …" : "")
     return "\(counted(maxAttempts, "attempt")) at most, after \(shown.count == 1 ? "a wait" : "waits") of "
       + "\(jitter == .full ? "up to " : "")\(waits), on \(kinds)."
@@ -200,7 +200,7 @@ extension FieldType {
 
 extension TimeSpan {
   /// The length with the units that a person would write: `1h30m`.
-  package var spelled: String {
+  package var written: String {
     var rest = nanoseconds
     guard rest > 0 else { return description }
     var text = ""

@@ -74,7 +74,7 @@ extension Effect {
     case .idempotentWrite(.sameDay(let zone)):
       "Writes; running it again with the same input on the same day (\(zone)) changes nothing more."
     case .idempotentWrite(.span(let span)):
-      "Writes; running it again with the same input within \(span.spelled) changes nothing more."
+      "Writes; running it again with the same input within \(span.written) changes nothing more."
     case .write: "Writes; running it again would write a second time."
     }
   }

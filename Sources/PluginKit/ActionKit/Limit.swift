@@ -219,7 +219,7 @@ extension Value {
     case .double(let number): "\(number)"
     case .string(let text): "'\(text.excerpt(60))'"
     case .timestamp(let instant): "\(instant)"
-    case .duration(let span): span.spelled
+    case .duration(let span): span.written
     case .bytes, .list, .map, .optional, .type, .masked: kindName
     }
   }

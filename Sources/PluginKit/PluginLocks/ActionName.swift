@@ -8,7 +8,7 @@ package enum ActionName {
 
   /// A text as a name; empty if the text has no letter or digit.
   package static func of(_ text: String) -> String {
-    let words = spelled(text.prefix(500)).split { !isPart($0) }
+    let words = written(text.prefix(500)).split { !isPart($0) }
     var name = String.UnicodeScalarView()
     for word in words {
       if name.isEmpty {
@@ -50,18 +50,18 @@ package enum ActionName {
   }
 
   /// A text with its Latin letters spelled in ASCII.
-  package static func spelled(_ text: Substring) -> [Unicode.Scalar] {
-    var spelled: [Unicode.Scalar] = []
+  package static func written(_ text: Substring) -> [Unicode.Scalar] {
+    var written: [Unicode.Scalar] = []
     for scalar in text.unicodeScalars {
       // A combining mark belongs to the letter before it.
-      if let last = spelled.last, last.isASCII, scalar.properties.generalCategory == .nonspacingMark { continue }
+      if let last = written.last, last.isASCII, scalar.properties.generalCategory == .nonspacingMark { continue }
       guard !scalar.isASCII, let letters = letters[scalar] else {
-        spelled.append(scalar)
+        written.append(scalar)
         continue
       }
-      spelled += letters.unicodeScalars
+      written += letters.unicodeScalars
     }
-    return spelled
+    return written
   }
 
   /// The ASCII spellings of letters of Latin-1 and Latin Extended-A (Unicode, "Latin-ASCII" of CLDR; German and Danish

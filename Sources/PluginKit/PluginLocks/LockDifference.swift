@@ -97,7 +97,7 @@ package struct LockDifference: Sendable {
     return details
   }
 
-  private static func words(_ timeout: TimeSpan?) -> String { (timeout ?? ActionDescriptor.standardTimeout).spelled }
+  private static func words(_ timeout: TimeSpan?) -> String { (timeout ?? ActionDescriptor.standardTimeout).written }
 
   /// The differences of the inputs or of the outputs, one a line, each with its field's path.
   private static func difference(from old: ObjectSchema, to new: ObjectSchema, of side: String) -> [String] {

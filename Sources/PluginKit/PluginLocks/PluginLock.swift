@@ -254,7 +254,7 @@ extension Effect {
     switch self {
     case .pure, .read, .write, .consume(...0), .idempotentWrite(.forever): name
     case .consume(let repeats): "consume:\(repeats)"
-    case .idempotentWrite(.span(let span)): "idempotentWrite:\(span.spelled)"
+    case .idempotentWrite(.span(let span)): "idempotentWrite:\(span.written)"
     case .idempotentWrite(.sameDay(let zone)): "idempotentWrite:sameDay:\(zone)"
     }
   }

@@ -147,7 +147,7 @@ extension Crontab.Job {
     let file = words.first?.split(separator: "/").last ?? ""
     let stem = file.prefix { $0 != "." }
     var name = ""
-    for scalar in ActionName.spelled(stem) {
+    for scalar in ActionName.written(stem) {
       let part = scalar == " " ? "-" : String(scalar)
       if name.utf8.count < 60, Recipe.isName(part) { name += part }
     }

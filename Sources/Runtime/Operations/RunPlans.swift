@@ -49,7 +49,7 @@ extension AgentParts {
     guard let result, !Task.isCancelled else {
       throw RequestRefusedError(
         .timeout,
-        "the plan took longer than \(PlanCache.longestMade.spelled), and was given up; nothing was written. The command line has no limit: errand plan \(run.file.shellQuoted)"
+        "the plan took longer than \(PlanCache.longestMade.written), and was given up; nothing was written. The command line has no limit: errand plan \(run.file.shellQuoted)"
       )
     }
     let made = try result.get()

@@ -164,7 +164,7 @@ package final class ConnectionLimiter: Sendable {
   var limitsInWords: String {
     let limits = state.withLock { $0.limits }
     let parts = [
-      limits.requests.map { "\(counted($0, "request")) in \(limits.per.spelled)" },
+      limits.requests.map { "\(counted($0, "request")) in \(limits.per.written)" },
       limits.maxParallel.map { "\(counted($0, "call")) at once" },
     ].compactMap { $0 }
     return "'\(name)' allows \(parts.joined(separator: " and "))"
@@ -438,7 +438,7 @@ package final class ConnectionLimiter: Sendable {
         let more = TimeSpan(
           nanoseconds: state.limits.per.nanoseconds.multipliedReportingOverflow(by: rounds).partialValue)
         return (
-          "'\(name)' allows \(counted(most, "request")) in \(state.limits.per.spelled)", instant(first + more)
+          "'\(name)' allows \(counted(most, "request")) in \(state.limits.per.written)", instant(first + more)
         )
       }
       let most = state.limits.maxParallel ?? 1

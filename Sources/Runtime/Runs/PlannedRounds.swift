@@ -64,7 +64,7 @@ extension Planner {
     let later = Unknown("known after '\(name(of: step, path))'")
     let open = later.value(of: repetition.valueType)
     guard case .known(true) = decision.now else {
-      let pace = repetition.every.map { "every \($0.spelled)" } ?? "again"
+      let pace = repetition.every.map { "every \($0.written)" } ?? "again"
       note(.pause("would be done \(pace) until `\(repetition.until.text)`"), at: path)
       if repetition.every != nil { lost = lost ?? later }
       try await supposeRounds(repetition, step, in: environment, at: path)

@@ -46,7 +46,7 @@ extension Planner {
   }
 
   func pass(_ span: TimeSpan, at path: StepPath) {
-    note(.pause("would wait \(span.spelled)"), at: path)
+    note(.pause("would wait \(span.written)"), at: path)
     if lost == nil, let due = latest.advanced(by: span) { ahead = due.span(since: start) ?? ahead }
   }
 

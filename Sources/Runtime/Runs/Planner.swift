@@ -287,7 +287,7 @@ package final class Planner {
       do throws(StepInterruption) {
         let value = try await value(of: step, in: environment, at: path)
         if let limit = step.timeout.total, ahead > before.ahead + limit {
-          note(.mayFail("what it waits for takes longer than its 'timeout' of \(limit.spelled)"), at: path)
+          note(.mayFail("what it waits for takes longer than its 'timeout' of \(limit.written)"), at: path)
         }
         if let most = step.retry?.schedule.maxAttempts, number < most, plan.hasWrites(after: before.entries) {
           note(.pause("would be tried again if it fails, \(most) times at most, and may then write more"), at: path)

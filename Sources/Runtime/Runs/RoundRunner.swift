@@ -202,7 +202,7 @@ struct RoundRunner {
     _ limit: TimeSpan?, after number: Int, _ carried: [Value], _ result: Value
   ) -> StepInterruption {
     let rounds = number == 1 ? "1 round" : "\(number) rounds"
-    let time = limit.map { " in \($0.spelled)" } ?? ", the most it may have"
+    let time = limit.map { " in \($0.written)" } ?? ", the most it may have"
     let values = zip(repetition.carried, carried).map { carried, value in
       "; '\(carried.name)' is \(value.ifPresent?.brief() ?? "absent")"
     }

@@ -159,8 +159,8 @@ final class RunContext: Sendable {
     if asked < longest { return asked }
     if error.message.hasSuffix(".") { error.message.removeLast() }
     error.message +=
-      "; it isn't tried again, because the service asked to wait \(asked.spelled), and "
-      + (limits.total == nil ? "\(longest.spelled) is the most" : "the step's time limit leaves less")
+      "; it isn't tried again, because the service asked to wait \(asked.written), and "
+      + (limits.total == nil ? "\(longest.written) is the most" : "the step's time limit leaves less")
     return nil
   }
 

@@ -163,7 +163,7 @@ struct WaitRunner {
   private var span: TimeSpan? { [step.timeout.total, step.timeout.attempt].compactMap { $0 }.min() }
 
   private func timedOut(_ words: String) -> StepInterruption {
-    var error = RunError(.timeout, "\(words) \(span?.spelled ?? "its time")", step: path)
+    var error = RunError(.timeout, "\(words) \(span?.written ?? "its time")", step: path)
     run.place(&error, at: step.location)
     return .failed(error)
   }

@@ -89,7 +89,7 @@ final class SimulatedService: Sendable {
       content.limitedCalls.removeAll { now.span(since: $0).map { $0 >= limits.per } ?? true }
       content.limitedCalls.append(now)
       if let most = limits.requests, content.limitedCalls.count > most {
-        journal.fail("\(content.limitedCalls.count) calls came within \(limits.per.spelled), of \(most)")
+        journal.fail("\(content.limitedCalls.count) calls came within \(limits.per.written), of \(most)")
       }
     }
   }

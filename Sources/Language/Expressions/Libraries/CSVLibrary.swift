@@ -58,7 +58,7 @@ private let rows = ValueType.list(.map(.string, .string))
 
 private func separator(_ text: String) throws(EvaluationError) -> UInt8 {
   guard let byte = CSVReader.separator(text) else {
-    throw EvaluationError("\(spelled(.string(text))) isn't a separator; give one ASCII character such as ';' or '\\t'")
+    throw EvaluationError("\(written(.string(text))) isn't a separator; give one ASCII character such as ';' or '\\t'")
   }
   return byte
 }

@@ -16,14 +16,14 @@ let encoderFunctions: [FunctionDeclaration] = [
     example: "base64.decode('aGVsbG8=') == b'hello'",
     literalCheck: { constants in
       guard let text = constants[0]?.string, [UInt8](base64: text, requiresPadding: false) == nil else { return nil }
-      return LiteralFault(argument: 0, "\(spelled(.string(text))) isn't base64")
+      return LiteralFault(argument: 0, "\(written(.string(text))) isn't base64")
     }
   ) { arguments, context throws(EvaluationError) in
     let text = try arguments.string(0)
     try context.charge(steps: text.utf8.count >> 4)
     try context.charge(bytes: text.utf8.count)
     guard let bytes = [UInt8](base64: text, requiresPadding: false) else {
-      throw EvaluationError("\(spelled(.string(text))) isn't base64")
+      throw EvaluationError("\(written(.string(text))) isn't base64")
     }
     return .bytes(bytes)
   },

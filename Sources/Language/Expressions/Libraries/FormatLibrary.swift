@@ -217,7 +217,7 @@ private struct TextFormat {
     case .bool(let flag): return flag ? "true" : "false"
     case .int(let number): return String(number)
     case .uint(let number): return String(number)
-    case .double(let number): return number.isFinite ? spelled(number) : nonFinite(number)
+    case .double(let number): return number.isFinite ? written(number) : nonFinite(number)
     case .string(let text): return text
     case .bytes(let bytes):
       guard let text = String(validating: bytes, as: UTF8.self) else {

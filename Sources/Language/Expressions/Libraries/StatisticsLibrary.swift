@@ -123,13 +123,13 @@ private let percentiles: [FunctionDeclaration] = [ValueType.int, .double].flatMa
       example: type == .int && rank == .int ? "stats.percentile([10, 20, 30, 40, 50], 90) == 46.0" : "",
       literalCheck: { constants in
         guard let rank = constants[1].map(double), !(0...100).contains(rank) else { return nil }
-        return LiteralFault(argument: 1, "a percentile is from 0 to 100, and this is \(spelled(rank))")
+        return LiteralFault(argument: 1, "a percentile is from 0 to 100, and this is \(written(rank))")
       }
     ) { arguments, context throws(EvaluationError) in
       let numbers = try numbers(arguments.list(0), &context)
       let rank = double(arguments[1])
       guard (0...100).contains(rank) else {
-        throw EvaluationError("a percentile is from 0 to 100, and this is \(spelled(rank))")
+        throw EvaluationError("a percentile is from 0 to 100, and this is \(written(rank))")
       }
       guard !numbers.isEmpty else { throw tooFew("percentile", 0, 1) }
       return .double(percentile(numbers, rank))

@@ -71,7 +71,7 @@ private func padding(
 ) -> FunctionDeclaration {
   @Sendable func check(_ fill: String) throws(EvaluationError) {
     guard fill.unicodeScalars.count == 1 else {
-      throw EvaluationError("text.\(name)() fills up with one character, and \(spelled(.string(fill))) was given")
+      throw EvaluationError("text.\(name)() fills up with one character, and \(written(.string(fill))) was given")
     }
   }
   return FunctionDeclaration(

@@ -57,7 +57,7 @@ struct TimeFormat {
         parts.append(.clause(clause, isPadded: isPadded))
       default:
         throw EvaluationError(
-          "\(spelled(.string(format))) has a clause that is unknown; there are "
+          "\(written(.string(format))) has a clause that is unknown; there are "
             + "%Y %m %d %H %M %S, %A %a %B %b %-d and the like of strftime, and %% for a percent sign"
         )
       }
@@ -138,7 +138,7 @@ struct TimeFormat {
       return
     }
     throw EvaluationError(
-      "\(spelled(.string(format))) has no clauses; a date is written '%Y-%m-%d', and a time '%H:%M:%S'")
+      "\(written(.string(format))) has no clauses; a date is written '%Y-%m-%d', and a time '%H:%M:%S'")
   }
 
   /// Rejects a format that can't be used to parse a date.
@@ -154,7 +154,7 @@ struct TimeFormat {
       || ["Yy", "mBb", "d"].allSatisfy { $0.utf8.contains(where: clauses.contains) }
     guard isComplete else {
       throw EvaluationError(
-        "\(spelled(.string(format))) reads no whole date; "
+        "\(written(.string(format))) reads no whole date; "
           + "it needs a year (%Y), a month (%m) and a day (%d)")
     }
     guard clauses.contains(UInt8(ascii: "I")) == clauses.contains(UInt8(ascii: "p")) else {
@@ -164,7 +164,7 @@ struct TimeFormat {
 
   func instant(of text: String, in zone: TimeZoneRules) throws(EvaluationError) -> Timestamp {
     func misfit(_ why: String) -> EvaluationError {
-      EvaluationError("\(spelled(.string(text))) does not fit '\(format)': \(why)")
+      EvaluationError("\(written(.string(text))) does not fit '\(format)': \(why)")
     }
     var fields = Fields()
     var rest = Array(text.utf8)[...]
@@ -203,7 +203,7 @@ struct TimeFormat {
 
   /// The place where parsing stopped, for messages.
   private static func place(_ rest: ArraySlice<UInt8>) -> String {
-    rest.isEmpty ? "at the end" : "at \(spelled(.string(String(decoding: rest, as: UTF8.self))))"
+    rest.isEmpty ? "at the end" : "at \(written(.string(String(decoding: rest, as: UTF8.self))))"
   }
 
   private struct Fields {

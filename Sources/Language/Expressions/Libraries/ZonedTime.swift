@@ -29,7 +29,7 @@ extension EvaluationContext {
 /// The seconds after midnight of a time of day in an expression.
 func secondOfDay(_ text: String) throws(EvaluationError) -> Int {
   if let seconds = CivilTime.secondOfDay(text) { return seconds }
-  throw EvaluationError("\(spelled(.string(text))) isn't a time of day; write it as '02:00' or '17:30:15'")
+  throw EvaluationError("\(written(.string(text))) isn't a time of day; write it as '02:00' or '17:30:15'")
 }
 
 /// The instant of a wall time.
