@@ -48,7 +48,7 @@ package final class EvaluationError: Error {
   /// The same error with the current item of a loop, unless it already names the item of an inner loop.
   func met(at name: String, _ item: Value) -> EvaluationError {
     if unknown != nil || isLimit || self.item != nil { return self }
-    return EvaluationError(message, range, isLimit: false, item: "\(name) is \(item.brief())")
+    return EvaluationError(message, range, isLimit: false, item: "\(name) is \(item.shortened())")
   }
 
   /// The error to report for two: an unknown, because its value may yet decide the result; otherwise the first.

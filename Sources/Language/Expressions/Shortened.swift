@@ -5,7 +5,7 @@ extension Value {
   ///
   /// Secrets in its texts are masked before they are shortened, because a secret that is cut would no longer be
   /// recognised.
-  package func brief(_ limit: Int = 160) -> String {
+  package func shortened(_ limit: Int = 160) -> String {
     var text = ""
     write(into: &text, limit, depth: 0)
     return text.shortened(into: limit)

@@ -200,7 +200,7 @@ private struct CompletedPlace {
   private func inputs(of recipe: OtherRecipe) -> [Completion] {
     recipe.inputs.map { input in
       Completion(
-        .key, input.name, detail: input.type.brief, documentation: input.summary,
+        .key, input.name, detail: input.type.shortened, documentation: input.summary,
         edit: edit(insertion(input.name, "")), rank: input.isRequired ? 0 : 1)
     }
   }

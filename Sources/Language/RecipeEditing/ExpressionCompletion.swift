@@ -71,7 +71,7 @@ extension EditorService {
         return secretNames(besides: source).map { Completion(.secret, $0, detail: "secret", edit: edit($0)) }
       }
       var found = type.members.flatMap { field -> [Completion] in
-        let detail = field.type.brief + (field.isOptional ? ", may be absent" : "")
+        let detail = field.type.shortened + (field.isOptional ? ", may be absent" : "")
         var plain = Completion(.field, field.name, detail: detail, documentation: field.summary, edit: edit(field.name))
         if !field.name.isPlainName {
           // The name needs brackets instead of a dot.
@@ -91,7 +91,7 @@ extension EditorService {
         }
         var optional = plain
         optional.label = "?\(field.name)"
-        optional.detail = "optional \(field.type.brief)"
+        optional.detail = "optional \(field.type.shortened)"
         optional.edit.text = "?\(field.name)"
         optional.rank = 1
         return [plain, optional]
@@ -110,7 +110,7 @@ extension EditorService {
       func variable(_ name: String, _ type: ValueType, _ meaning: String, rank: Int) {
         let fits = point.expected.map { $0 == type } ?? false
         var variable = Completion(
-          .variable, name, detail: type.brief, documentation: meaning, edit: edit(name), rank: fits ? 0 : rank)
+          .variable, name, detail: type.shortened, documentation: meaning, edit: edit(name), rank: fits ? 0 : rank)
         // `inputs.name` also replaces the path that follows.
         let word = source.bytes[offset...].prefix(while: \.isPartOfName)
         if name.utf8.contains(ASCII.dot), word.endIndex < source.bytes.count, source.bytes[word.endIndex] == ASCII.dot {

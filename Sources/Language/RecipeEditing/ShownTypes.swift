@@ -36,7 +36,7 @@ extension ValueType {
   }
 
   /// The type in words, shortened if it is long.
-  var brief: String {
+  var shortened: String {
     let text = inWords
     return text.count > 60 ? "\(text.prefix(57))…" : text
   }

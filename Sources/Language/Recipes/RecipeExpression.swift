@@ -52,7 +52,7 @@ package struct RecipeExpression: Sendable {
   package func sides(in environment: [Value]) -> [String] {
     let (left, right) = program.sides(environment)
     return [("left", left), ("right", right)].compactMap { name, value in
-      value.map { "the \(name) side is \($0.brief())" }
+      value.map { "the \(name) side is \($0.shortened())" }
     }
   }
 
@@ -85,7 +85,7 @@ struct Placing: Sendable {
     guard failure.unknown == nil else { return failure }
     var parts = failure.detail.map { [$0] } ?? []
     for read in programs.flatMap({ $0.reads(in: environment) }).prefix(6) {
-      let part = "\(read.name) is \(read.value?.brief() ?? "absent")"
+      let part = "\(read.name) is \(read.value?.shortened() ?? "absent")"
       if !parts.contains(part) { parts.append(part) }
     }
     failure.detail = parts.isEmpty ? nil : parts.joined(separator: "; ")

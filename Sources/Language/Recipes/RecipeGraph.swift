@@ -73,7 +73,7 @@ package struct RecipeGraph: Sendable {
       nodes.append(
         Node(
           shape: .inputs, path: "", title: "inputs",
-          words: recipe.inputs.map { "\($0.name): \($0.type.brief)" }))
+          words: recipe.inputs.map { "\($0.name): \($0.type.shortened)" }))
     }
     main.nodes += add(recipe.steps, prefix: "")
     var handlers: [Section] = []
@@ -89,7 +89,7 @@ package struct RecipeGraph: Sendable {
       nodes.append(
         Node(
           shape: .outputs, path: "", title: "outputs",
-          words: recipe.outputs.map { "\($0.name): \($0.template.type.brief)" }))
+          words: recipe.outputs.map { "\($0.name): \($0.template.type.shortened)" }))
       connect(recipe.outputs.flatMap(\.template.references), to: number)
     }
     sections = [main] + handlers
@@ -104,7 +104,7 @@ package struct RecipeGraph: Sendable {
       guard let id = step.id, let type = block.type[id]?.type else { return node }
       steps[id] = Origin(node: node, type: type)
       if case .object(let object) = type, object.fields.isEmpty { return node }
-      nodes[node].gives = type.brief
+      nodes[node].gives = type.shortened
       return node
     }
   }
@@ -121,7 +121,7 @@ package struct RecipeGraph: Sendable {
     }
     for value in step.repetition?.carried ?? [] { names[value.name] = Origin(node: number, type: value.valueType) }
     if case .bindings(let made) = step.kind {
-      nodes[number].gives = made.map { "\($0.name): \($0.template.type.brief)" }.joined(separator: ", ")
+      nodes[number].gives = made.map { "\($0.name): \($0.template.type.shortened)" }.joined(separator: ", ")
       for name in made { names[name.name] = Origin(node: number, type: name.template.type) }
     }
     let known = (names, steps)
@@ -185,7 +185,7 @@ package struct RecipeGraph: Sendable {
       guard let origin, origin.node != node else { continue }
       let (parts, type) = origin.type.following(path)
       label += parts
-      let text = label.isEmpty ? type.brief : "\(label.joined(separator: ".")): \(type.brief)"
+      let text = label.isEmpty ? type.shortened : "\(label.joined(separator: ".")): \(type.shortened)"
       if let index = arrows.firstIndex(where: { $0.from == origin.node && $0.to == node }) {
         if !arrows[index].labels.contains(text) { arrows[index].labels.append(text) }
       } else {
@@ -306,14 +306,14 @@ extension ObjectType.Field {
 
 extension ValueType {
   /// The type as an arrow's label: an object by its first fields.
-  package var brief: String {
+  package var shortened: String {
     switch self {
     case .object(let object):
       "{\(object.fields.prefix(3).map(\.marked).joined(separator: ", "))\(object.fields.count > 3 ? ", …" : "")}"
-    case .list(let element): "list(\(element.brief))"
-    case .map(let key, let value): "map(\(key), \(value.brief))"
-    case .optional(let wrapped): "\(wrapped.brief)?"
-    case .secret(let wrapped): "secret(\(wrapped.brief))"
+    case .list(let element): "list(\(element.shortened))"
+    case .map(let key, let value): "map(\(key), \(value.shortened))"
+    case .optional(let wrapped): "\(wrapped.shortened)?"
+    case .secret(let wrapped): "secret(\(wrapped.shortened))"
     case .choice(let options) where options.count > 3: "string"
     default: description
     }

@@ -133,7 +133,7 @@ package final class Cases: Sendable {
   /// Why a value of the subject chooses nothing.
   package func refusal(of value: Value) -> String {
     isSwitch
-      ? "'switch' has no case for \(value.brief())" : "a condition must be a bool, but this is \(value.kindName)"
+      ? "'switch' has no case for \(value.shortened())" : "a condition must be a bool, but this is \(value.kindName)"
   }
 }
 

@@ -225,7 +225,7 @@ package final class APIServer: Sendable {
   ) async throws(Problem) -> HTTPServerResponse {
     let entrance = Entrance(path: request.rawPath)
     guard service.agent.isServing || entrance.isOfEveryAgent else {
-      throw Problem(.noSuchPath, "only 'errand serve' has \(request.rawPath.brief); this agent ends with its command")
+      throw Problem(.noSuchPath, "only 'errand serve' has \(request.rawPath.shortened); this agent ends with its command")
     }
     try authenticator.checkHost(request)
     try authenticator.checkOrigin(request)
@@ -255,7 +255,7 @@ package final class APIServer: Sendable {
     case .operations: return try await exact(request, caller)
     case .pages: return try await page(request, caller)
     default:
-      guard let routed else { throw Problem(.noSuchPath, "there is nothing at \(request.rawPath.brief)") }
+      guard let routed else { throw Problem(.noSuchPath, "there is nothing at \(request.rawPath.shortened)") }
       return try await answer(request, to: routed, from: caller)
     }
   }
@@ -280,7 +280,7 @@ package final class APIServer: Sendable {
     default:
       if let asset = PageAssets.answer(request.rawPath) { return asset }
       guard let kind = ProblemPage.kind(at: request.rawPath) else {
-        throw Problem(.noSuchPath, "there is nothing at \(request.rawPath.brief)")
+        throw Problem(.noSuchPath, "there is nothing at \(request.rawPath.shortened)")
       }
       // A kind under the name that it had before.
       if !request.rawPath.hasSuffix(kind.name) { return Pages.redirect(ProblemPage.root + kind.name) }
@@ -400,7 +400,7 @@ package final class APIServer: Sendable {
         }
       }, agent: service, clock: clock(), isSandbox: service.agent.isSandbox)
     if let answer = try await Pages.answer(asking) { return masked(answer) }
-    throw Problem(.noSuchPath, "there is no page at \(path.brief)")
+    throw Problem(.noSuchPath, "there is no page at \(path.shortened)")
   }
 
   // MARK: Answers

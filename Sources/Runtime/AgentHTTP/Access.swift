@@ -25,7 +25,7 @@ struct Authenticator: Sendable {
     guard names.contains(where: { $0.utf8.equalsIgnoringASCIICase(host.utf8) }) else {
       throw Problem(
         .foreignHost,
-        "the host '\(given.brief)' isn't this agent's; name it as 'publicURL' under 'server' in errand.yaml"
+        "the host '\(given.shortened)' isn't this agent's; name it as 'publicURL' under 'server' in errand.yaml"
       )
     }
   }
@@ -41,7 +41,7 @@ struct Authenticator: Sendable {
       let own = settings.publicURL.flatMap(Authenticator.host(ofURL:))
       let given = Authenticator.host(ofURL: origin) ?? ""
       guard !given.isEmpty, [host, own ?? ""].contains(where: { $0.utf8.equalsIgnoringASCIICase(given.utf8) }) else {
-        throw Problem(.foreignOrigin, "pages of '\(origin.brief)' can't send requests to this agent")
+        throw Problem(.foreignOrigin, "pages of '\(origin.shortened)' can't send requests to this agent")
       }
     }
     guard let site = request.headers["Sec-Fetch-Site"], !["same-origin", "none"].contains(site) else { return }
@@ -50,7 +50,7 @@ struct Authenticator: Sendable {
       && request.headers["Sec-Fetch-Dest"] == "document"
     guard isLink else {
       throw Problem(
-        .foreignOrigin, "pages of other sites can't send requests to this agent (Sec-Fetch-Site: \(site.brief))")
+        .foreignOrigin, "pages of other sites can't send requests to this agent (Sec-Fetch-Site: \(site.shortened))")
     }
   }
 

@@ -49,7 +49,7 @@ struct ExactHandler: Sendable {
   ) throws(Problem) -> (any Operation, AgentCaller) {
     let name = String(Substring(request.rawPath.utf8.dropFirst(ExactForm.path.utf8.count)))
     guard let type = OperationList.named(name) else {
-      throw Problem(.noSuchPath, "there is no operation '\(name.brief)'")
+      throw Problem(.noSuchPath, "there is no operation '\(name.shortened)'")
     }
     do throws(RequestRefusedError) {
       try type.admit(caller)

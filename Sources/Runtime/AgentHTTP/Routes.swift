@@ -132,7 +132,7 @@ extension RoutedOperation {
     let names = others.map(\.name)
     let guess = name.nearest(among: names).map { "did you mean '\($0)'?" }
     let rest = guess ?? (names.isEmpty ? "there are none here" : "there are \(names.joined(separator: ", "))")
-    return "there is no \(what) '\(name.brief)'; \(rest)"
+    return "there is no \(what) '\(name.shortened)'; \(rest)"
   }
 
   private func readQuery(_ query: HTTPQuery, into line: inout ValueMap) throws(Problem) {
@@ -221,7 +221,7 @@ extension OperationInput {
   /// The value of a text in a query.
   fileprivate func value(of text: String) throws(Problem) -> Value {
     func fault(_ wanted: String, _ hint: String = "") -> Problem {
-      Problem(.refusal(.request), "the parameter '\(name)' takes \(wanted), not '\(text.brief)'\(hint)")
+      Problem(.refusal(.request), "the parameter '\(name)' takes \(wanted), not '\(text.shortened)'\(hint)")
     }
     switch type {
     case .int:
@@ -251,7 +251,7 @@ extension OperationInput {
 
 extension String {
   /// The text in a message.
-  var brief: String { safe.shortened(to: 80) }
+  var shortened: String { safe.shortened(to: 80) }
 }
 
 extension Repeats {

@@ -77,15 +77,15 @@ enum AnswerLimit {
     switch schema.content {
     case .list(let items): return .list(items.map(describedBriefly))
     case .map(let map):
-      var brief = map
+      var shortened = map
       for member in map.members {
         switch (member.name, member.value.string) {
-        case ("description", let text?): brief[member.key] = .string(text.shortened(to: mostOfSentence))
+        case ("description", let text?): shortened[member.key] = .string(text.shortened(to: mostOfSentence))
         case ("default", _), ("const", _), ("enum", _), ("examples", _): break
-        default: brief[member.key] = describedBriefly(member.value)
+        default: shortened[member.key] = describedBriefly(member.value)
         }
       }
-      return .map(brief)
+      return .map(shortened)
     default: return schema
     }
   }

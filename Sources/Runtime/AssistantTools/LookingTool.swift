@@ -206,9 +206,9 @@ enum LookingTool: String, CaseIterable {
       }
       guard let action = named.action else {
         answer.items = entries.compactMap(\.map).map { entry in
-          var brief = entry
-          (brief["input"], brief["output"]) = (nil, nil)
-          return .map(brief)
+          var shortened = entry
+          (shortened["input"], shortened["output"]) = (nil, nil)
+          return .map(shortened)
         }
         return answer
       }

@@ -79,7 +79,7 @@ extension Planner {
     case "if": subject
     case "else": "unless \(subject)"
     case "default": "\(subject) is anything else"
-    default: "\(subject) is \(item.value?.brief() ?? "")"
+    default: "\(subject) is \(item.value?.shortened() ?? "")"
     }
   }
 

@@ -204,7 +204,7 @@ struct RoundRunner {
     let rounds = number == 1 ? "1 round" : "\(number) rounds"
     let time = limit.map { " in \($0.written)" } ?? ", the most it may have"
     let values = zip(repetition.carried, carried).map { carried, value in
-      "; '\(carried.name)' is \(value.ifPresent?.brief() ?? "absent")"
+      "; '\(carried.name)' is \(value.ifPresent?.shortened() ?? "absent")"
     }
     let message =
       "'\(step.title)' was not as wanted after \(rounds)\(time); the last one gave "

@@ -114,7 +114,7 @@ final class RunContext: Sendable {
     _ environment: Environment? = nil
   ) -> StepInterruption {
     // Names the items of the loops around, to say which evaluation failed.
-    let items = (environment?.items ?? []).map { "\($0.name) is \($0.value.brief())" }
+    let items = (environment?.items ?? []).map { "\($0.name) is \($0.value.shortened())" }
     let parts = (detail.map { [$0] } ?? []) + items.filter { detail?.contains($0) != true }
     var error = RunError(
       .expression, redactor.redact(message),

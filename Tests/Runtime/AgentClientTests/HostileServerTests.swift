@@ -457,10 +457,10 @@ import Testing
       ])
     #expect(server.requests.last?.body == Array(#"{"run":"r1"}"#.utf8))
     // An agent that has ended by then.
-    let brief = try ScriptedServer { _, number, client in if number == 1 { client.send(end) } }
+    let shortened = try ScriptedServer { _, number, client in if number == 1 { client.send(end) } }
     #expect(
-      try await HostileServerTests.told(brief) == [JSON.shown(RunEvent.ended(whole.withoutSteps).encoded())])
-    #expect(brief.requests.count == 2)
+      try await HostileServerTests.told(shortened) == [JSON.shown(RunEvent.ended(whole.withoutSteps).encoded())])
+    #expect(shortened.requests.count == 2)
     // A run that was deleted by then, and one that can't be read.
     for (kind, told) in [
       ("notFound", JSON.shown(RunEvent.ended(whole.withoutSteps).encoded())), ("state", "refused, state: gone"),

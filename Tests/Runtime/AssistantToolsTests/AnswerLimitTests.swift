@@ -98,9 +98,9 @@ import Testing
     let schema = try JSON.parse(
       #"{"description":"\#(long)","properties":{"description":{"type":"string","description":"\#(long)","default":{"description":"\#(long)"}}}}"#
     )
-    let brief = AnswerLimit.describedBriefly(schema)
-    #expect(brief["description"]?.string?.count == 1001)
-    #expect(brief["properties"]?["description"]?["description"]?.string?.count == 1001)
-    #expect(brief["properties"]?["description"]?["default"]?["description"]?.string == long)
+    let shortened = AnswerLimit.describedBriefly(schema)
+    #expect(shortened["description"]?.string?.count == 1001)
+    #expect(shortened["properties"]?["description"]?["description"]?.string?.count == 1001)
+    #expect(shortened["properties"]?["description"]?["default"]?["description"]?.string == long)
   }
 }

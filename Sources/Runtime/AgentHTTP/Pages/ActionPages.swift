@@ -36,7 +36,7 @@ extension Pages {
     let catalog = try await request.catalog()
     guard let action = catalog.action(id) else {
       let guess = catalog.nearestAction(to: id).map { "; did you mean '\($0)'?" } ?? ""
-      throw Problem(.noSuchPath, "there is no action '\(id.brief)'\(guess)")
+      throw Problem(.noSuchPath, "there is no action '\(id.shortened)'\(guess)")
     }
     // A former name still finds it.
     guard action.id.hasSameScalars(as: id) else { return redirect(pagePath("actions", action.id)) }

@@ -55,7 +55,7 @@ extension Pages {
     var given = BackfillForm(form)
     let overlap = Trigger.Overlap(rawValue: given.overlap)
     if overlap == nil, !given.overlap.isEmpty {
-      throw Problem(.refusal(.request), "there is no overlap policy '\(given.overlap.brief)'")
+      throw Problem(.refusal(.request), "there is no overlap policy '\(given.overlap.shortened)'")
     }
     let (first, end) = (request.clock.instant(given.from), request.clock.instant(given.to))
     let fault = "This isn't a date or a time."

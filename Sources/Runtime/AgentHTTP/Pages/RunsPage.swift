@@ -13,7 +13,7 @@ extension Pages {
       let known = RunStatus.allCases.map(\.rawValue)
       let guess = name.nearest(among: known).map { "did you mean '\($0)'?" }
       throw Problem(
-        .refusal(.request), "no run has the status '\(name.brief)'; \(guess ?? "there are \(joined(known))")")
+        .refusal(.request), "no run has the status '\(name.shortened)'; \(guess ?? "there are \(joined(known))")")
     }
     var asked = RunListQuery(
       limit: 50, recipe: request.given("recipe"), statuses: status.map { [$0] } ?? [], after: request.given("cursor"),
@@ -55,7 +55,7 @@ extension Pages {
   private static func instant(_ request: PageRequest, _ name: String) throws(Problem) -> Timestamp? {
     guard let text = request.given(name) else { return nil }
     guard let instant = request.clock.instant(text) else {
-      throw Problem(.refusal(.request), "'\(text.brief)' isn't a date; write 2026-11-20")
+      throw Problem(.refusal(.request), "'\(text.shortened)' isn't a date; write 2026-11-20")
     }
     return instant
   }

@@ -46,7 +46,7 @@ extension Pages {
   ) async throws(Problem) -> HTTPServerResponse {
     let (schedules, words) = try await known(request)
     guard let schedule = schedules.first(where: { $0.id.hasSameScalars(as: id) }) else {
-      throw Problem(.refusal(.notFound), "there is no schedule '\(id.brief)'")
+      throw Problem(.refusal(.notFound), "there is no schedule '\(id.shortened)'")
     }
     let why = try await request.ask(ExplainSchedule.with { $0.id = schedule.id }).explanation
     let listed = try await request.ask(ListSlots(SlotQuery(limit: 50, schedule: schedule.id)))

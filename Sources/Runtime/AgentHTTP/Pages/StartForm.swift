@@ -247,9 +247,9 @@ extension StartForm.Given {
     for item in form.items where item.name.hasPrefix("input.") {
       let name = String(item.name.dropFirst("input.".utf8.count))
       if inputs?[name] == nil {
-        faults.append("the recipe has no input '\(name.brief)' any more; look at the fields, and send the form again")
+        faults.append("the recipe has no input '\(name.shortened)' any more; look at the fields, and send the form again")
       } else if !seen.insert(name).inserted {
-        faults.append("the input '\(name.brief)' was sent twice")
+        faults.append("the input '\(name.shortened)' was sent twice")
       }
     }
     for member in inputs?.members ?? [] {

@@ -9,7 +9,7 @@ extension Pages {
   static func step(_ request: PageRequest, _ name: String, _ path: String) async throws(Problem) -> HTTPServerResponse {
     let run = try await shown(request, name)
     guard let step = run.steps[path] else {
-      throw Problem(.refusal(.notFound), "no step '\(path.brief)' of the run has begun")
+      throw Problem(.refusal(.notFound), "no step '\(path.shortened)' of the run has begun")
     }
     let took = (step.endedAt ?? run.endedAt ?? request.clock.now).span(since: step.startedAt)
     let decision = step.decision.map { decision -> Markup in

@@ -107,7 +107,7 @@ extension Pages {
     var end: Timestamp?
     if !given.end.isEmpty {
       end = request.end(given.end)
-      if end == nil { given.faultOfEnd = "This is neither a length of time nor a coming date: \(given.end.brief)" }
+      if end == nil { given.faultOfEnd = "This is neither a length of time nor a coming date: \(given.end.shortened)" }
     }
     if given.scopes.isEmpty { given.fault = "Choose at least one scope." }
     var status = 422

@@ -14,7 +14,7 @@ import Testing
         .string(text), .list([.string("a"), .string(text)]), .object(["k": .object([text: .string(text)])]),
       ]
       for value in values {
-        let said = OutsideText.redactedAtOnce(by: redaction) { value.brief() }
+        let said = OutsideText.redactedAtOnce(by: redaction) { value.shortened() }
         #expect(!said.contains("s3cret"), "\(said)")
       }
     }
