@@ -55,7 +55,7 @@ extension Serving {
         "10,000 waiting runs: after a restart", try memory("VmRSS", of: successor) / 1024, "MB",
         .atMost(60).missed(
           at: 84.2, because: "the journal is folded in memory, and the allocator keeps some of the peak"),
-        beside: "peak \(shown(try memory("VmHWM", of: successor) / 1024)) MB"),
+        beside: "peak \(displayed(try memory("VmHWM", of: successor) / 1024)) MB"),
     ]
   }
 

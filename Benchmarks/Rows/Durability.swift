@@ -30,8 +30,8 @@ struct Durability {
       Row(
         what, rate / floor, "×",
         .atLeast(0.75).missed(at: 0.56, because: "a step computes for longer than it waits for its sync"),
-        of: "\(shown(rate)) steps/s",
-        beside: "\(shown(floor))/s: C append + fdatasync"),
+        of: "\(displayed(rate)) steps/s",
+        beside: "\(displayed(floor))/s: C append + fdatasync"),
       .processor(
         "\(what): processor", spent.processor,
         .atMost(110).missed(at: 148, because: "a quarter is the kernel's part of the syncs, and the rest is spread")),
@@ -57,8 +57,8 @@ struct Durability {
       Row(
         "64 runs of 200 steps at once, durable", floor / spent.wall, "×",
         .atLeast(1).missed(at: 0.38, because: "a step computes for longer than it waits for a shared sync"),
-        of: "\(shown(Double(runs * steps) / spent.wall)) steps/s",
-        beside: "\(shown(Double(runs * steps) / floor))/s: C group commit"),
+        of: "\(displayed(Double(runs * steps) / spent.wall)) steps/s",
+        beside: "\(displayed(Double(runs * steps) / floor))/s: C group commit"),
       .processor(
         "64 runs of 200 steps at once, durable: processor", spent.processor,
         .atMost(600).missed(at: 722, because: "64 tasks on two threads wake each other for each batch of the journal")),

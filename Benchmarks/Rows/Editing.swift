@@ -22,7 +22,7 @@ struct Editing {
     return [
       .processor(
         "errand lsp: from its start to diagnostics, 500 lines: processor", processor.min() ?? 0, .atMost(50),
-        beside: "\(shownTime(starts.min() ?? 0)): wall time")
+        beside: "\(displayedTime(starts.min() ?? 0)): wall time")
     ] + (try answers(path)) + [try memory(path)]
   }
 
@@ -60,7 +60,7 @@ struct Editing {
       let wall = answers.map(\.wall)
       return .processor(
         "errand lsp: \(what), 500 lines: processor", percentile(share, answers.map(\.processor)), bar,
-        beside: "\(shownTime(percentile(0.5, wall))), \(shownTime(percentile(0.99, wall))) p99: wall time")
+        beside: "\(displayedTime(percentile(0.5, wall))), \(displayedTime(percentile(0.99, wall))) p99: wall time")
     }
     return [
       row(
@@ -155,7 +155,7 @@ private final class EditorClient {
     while true {
       let message = try receive()
       guard message["id"]?.int == number, message["method"] == nil else { continue }
-      guard let result = message["result"] else { throw NotMeasured("\(method): \(JSON.shown(message))") }
+      guard let result = message["result"] else { throw NotMeasured("\(method): \(JSON.displayed(message))") }
       return result
     }
   }

@@ -27,8 +27,8 @@ struct ExpressionPeers {
         guard let theirs = peer.rates[test.name] else { continue }
         rows.append(
           Row(
-            "\(test.what), beside a peer", ours / theirs, "×", .atLeast(1), of: "\(shown(ours))/s",
-            beside: "\(shown(theirs))/s: \(peer.name)"))
+            "\(test.what), beside a peer", ours / theirs, "×", .atLeast(1), of: "\(displayed(ours))/s",
+            beside: "\(displayed(theirs))/s: \(peer.name)"))
       }
     }
     return rows

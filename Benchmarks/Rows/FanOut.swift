@@ -25,8 +25,8 @@ struct FanOut {
         "HTTP, 64 in flight", rate / floor, "×",
         .atLeast(7).missed(
           at: 4.03, because: "the floor is libcurl without threads; here each answer changes threads twice"),
-        of: "\(shown(rate))/s",
-        beside: "\(shown(floor))/s: libcurl, one by one"),
+        of: "\(displayed(rate))/s",
+        beside: "\(displayed(floor))/s: libcurl, one by one"),
       .processor(
         "1,000 HTTP requests, 64 in flight: processor", spent.processor * 1000 / count,
         .atMost(25).missed(at: 52.2, because: "each answer changes threads twice, to the loop of libcurl and back")),

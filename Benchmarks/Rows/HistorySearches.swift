@@ -26,8 +26,8 @@ struct HistorySearches {
       case Measure.processor.rawValue: return .processor("\(what): processor", figure, .atMost(bar))
       case Measure.syncs.rawValue:
         return Row(
-          what, figure / sync, "×", .atMost(bar), of: shownTime(figure),
-          beside: "\(shownTime(sync)): C append + fdatasync")
+          what, figure / sync, "×", .atMost(bar), of: displayedTime(figure),
+          beside: "\(displayedTime(sync)): C append + fdatasync")
       default: return Row(what, figure, "MB", .atMost(bar))
       }
     }

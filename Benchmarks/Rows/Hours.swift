@@ -103,8 +103,8 @@ struct Hours {
     // Caches fill in the first quarter.
     let slope = Hours.slope(samples.filter { $0.seconds >= minutes * 15 }) * 3600
     return Row(
-      "a busy agent, \(shown(minutes)) min, \(rounds) rounds: memory", most, "MB", .atMost(40),
-      beside: "\(slope < 0 ? "−" : "+")\(shown(abs(slope))) MB/h")
+      "a busy agent, \(displayed(minutes)) min, \(rounds) rounds: memory", most, "MB", .atMost(40),
+      beside: "\(slope < 0 ? "−" : "+")\(displayed(abs(slope))) MB/h")
   }
 
   /// The actions of people and programs in one round.

@@ -38,12 +38,12 @@ struct Items {
     return [
       Row(
         "forEach of 100,000: memory of an item", kilobytes, "KB", .atMost(1),
-        beside: "\(shown(usages[2].megabytes)) MB, 1,000 items: \(shown(usages[0].megabytes)) MB"),
+        beside: "\(displayed(usages[2].megabytes)) MB, 1,000 items: \(displayed(usages[0].megabytes)) MB"),
       Row(
         "forEach of 100,000: time of an item beside 10,000", large / small, "×",
         .atMost(1.3).missed(
           at: 1.33, because: "larger tables of steps miss the caches, on either side of the bar from run to run"),
-        of: "\(shown(large * 1e6)) µs", beside: "\(shown(small * 1e6)) µs; all: \(shown(usages[2].seconds)) s"),
+        of: "\(displayed(large * 1e6)) µs", beside: "\(displayed(small * 1e6)) µs; all: \(displayed(usages[2].seconds)) s"),
       // For a number of items that leaves the journal in one file.
       Row(
         "forEach: the journal's bytes of an item",

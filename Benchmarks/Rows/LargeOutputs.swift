@@ -39,7 +39,7 @@ struct LargeOutputs {
       let megabytes = try peak(action, input, configuration)
       return Row(
         "\(what) of 50 MB, \(action): peak memory", megabytes * 1_048_576 / Double(Self.size), "× its size", bar,
-        of: "\(shown(megabytes)) MB", beside: "\(shown(base)) MB: a small output")
+        of: "\(displayed(megabytes)) MB", beside: "\(displayed(base)) MB: a small output")
     }
     return [
       try row(

@@ -28,7 +28,7 @@ struct LockedStart {
     let size = try Data(contentsOf: folder.url.appending(path: "plugins/service.lock.json")).count
     return .processor(
       "errand check, beside a lock of 500 operations: processor", usage.processor, .atMost(10),
-      beside: "\(shown(Double(size) / 1000)) KB: the lock")
+      beside: "\(displayed(Double(size) / 1000)) KB: the lock")
   }
 
   private func run(_ words: [String]) throws {
@@ -88,7 +88,7 @@ struct LockedStart {
         "properties": .map(properties),
       ])
     }
-    return JSON.shown(
+    return JSON.displayed(
       .object([
         "openapi": .string("3.1.0"), "info": .object(["title": .string("Service"), "version": .string("1")]),
         "servers": .list([.object(["url": .string("http://127.0.0.1:9")])]), "paths": .map(paths),

@@ -25,7 +25,7 @@ struct PluginStarts {
         "start: processor of 100 more plugins", max(0, (times[2] - times[0]) * 100 / Double(counts[2])),
         .atMost(1).missed(
           at: 2.07, because: "each plugin is listed with its actions at the start; the row is coarse, from 20 plugins"),
-        beside: "\(shownTime(times[0])) without")
+        beside: "\(displayedTime(times[0])) without")
     ]
   }
 }

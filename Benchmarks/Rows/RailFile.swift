@@ -44,8 +44,8 @@ struct RailFile {
     let what = "station file, \(file.count / 1000) KB, verified and installed"
     return [
       Row(
-        what, least / floor, "×", .atMost(0.27), of: shownTime(least),
-        beside: "\(shownTime(floor)): Foundation, same files"),
+        what, least / floor, "×", .atMost(0.27), of: displayedTime(least),
+        beside: "\(displayedTime(floor)): Foundation, same files"),
       .processor(
         "\(what): processor", processor,
         .atMost(19).missed(

@@ -56,8 +56,8 @@ struct Reach {
       Row(
         "a start over HTTP, p99 above fdatasync", late, "ms",
         .atMost(2).missed(at: 3.93, because: "the slowest of a hundred waits for syncs of other runs, too"),
-        of: shownTime(started.slowest),
-        beside: "\(shownTime(sync)): C append + fdatasync, p99"))
+        of: displayedTime(started.slowest),
+        beside: "\(displayedTime(sync)): C append + fdatasync, p99"))
     let run = try await agent.start("sum")
     let reads = 20_000
     let read = try agent.ask((0..<reads).map { _ in agent.request("GET", "/api/v1/runs/\(run)") }, 200, over: 8)
@@ -65,7 +65,7 @@ struct Reach {
       .processor(
         "1,000 GETs of a run: processor", read.processor * 1000 / Double(reads),
         .atMost(200).missed(at: 550, because: "not explained yet: the parts of an answer aren't measured"),
-        beside: "\(shown(Double(reads) / read.seconds))/s"))
+        beside: "\(displayed(Double(reads) / read.seconds))/s"))
     let waiting = try await agent.start("patient")
     rows += try streams(agent, waiting)
     // A run of many items, as a page.
@@ -155,8 +155,8 @@ struct Reach {
         .atLeast(0.4).missed(
           at: 0.07,
           because: "not explained yet: deliveries get 503 while 500 wait to start, so it is the rate of starts"),
-        of: "\(shown(rate))/s",
-        beside: "\(shown(floor))/s: C append + fdatasync, one by one"),
+        of: "\(displayed(rate))/s",
+        beside: "\(displayed(floor))/s: C append + fdatasync, one by one"),
       .processor(
         "1,000 deliveries acknowledged: processor", answered.processor * 1000 / Double(requests.count),
         .atMost(500).missed(
@@ -213,7 +213,7 @@ struct Reach {
 
     /// The processor time of one request, beside the median wall time.
     func row(_ what: String, _ bar: Bar) -> Row {
-      .processor(what, processor / Double(times.count), bar, beside: "\(shownTime(median)): wall time, the median")
+      .processor(what, processor / Double(times.count), bar, beside: "\(displayedTime(median)): wall time, the median")
     }
   }
 
@@ -339,7 +339,7 @@ struct Reach {
     /// Starts a run, and gives its name.
     func start(_ recipe: String) async throws -> String {
       let answer = try await answer("POST", "/api/v1/recipes/\(recipe)/runs", "{}")
-      guard let run = answer["run"]?.string else { throw NotMeasured("no run was started: \(JSON.shown(answer))") }
+      guard let run = answer["run"]?.string else { throw NotMeasured("no run was started: \(JSON.displayed(answer))") }
       return run
     }
 

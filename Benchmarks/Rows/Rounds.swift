@@ -24,7 +24,7 @@ struct Rounds {
       Row(
         "10,000 rounds of 'repeat': time of a round beside 1,000", large / small, "×",
         .atMost(1.3).missed(at: 1.53, because: "not explained yet: a round takes longer the more came before it"),
-        of: shownTime(large), beside: shownTime(small)),
+        of: displayedTime(large), beside: displayedTime(small)),
       Row(
         "10,000 rounds of 'repeat': the journal's bytes of a round",
         try journalBytes(of: path) / Double(Self.many), "B", .atMost(1100)),

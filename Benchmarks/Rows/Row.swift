@@ -50,7 +50,7 @@ struct Bar {
     return Bar(isMost ? factor * max(budget, base) : min(budget, base) / factor, isMost: isMost)
   }
 
-  func text(in unit: String) -> String { "\(isMost ? "≤" : "≥") \(shown(budget, unit))" }
+  func text(in unit: String) -> String { "\(isMost ? "≤" : "≥") \(displayed(budget, unit))" }
 }
 
 /// One line of the report: the measurement, its target, and the floor or baseline of the same run.
@@ -84,7 +84,7 @@ struct Row {
 
   /// A processor time, given in seconds and shown in units.
   static func processor(_ what: String, _ seconds: Double, _ bar: Bar?, beside baseline: String = "") -> Row {
-    var row = Row(what, seconds, "units", bar, of: shownTime(seconds), beside: baseline)
+    var row = Row(what, seconds, "units", bar, of: displayedTime(seconds), beside: baseline)
     row.isProcessorTime = true
     return row
   }
@@ -104,7 +104,7 @@ struct Row {
     return row
   }
 
-  var figure: String { obstacle != nil ? "not measured" : (detail.isEmpty ? "" : "\(detail) = ") + shown(value, unit) }
+  var figure: String { obstacle != nil ? "not measured" : (detail.isEmpty ? "" : "\(detail) = ") + displayed(value, unit) }
 
   var target: String { bar?.text(in: unit) ?? "" }
 
@@ -186,20 +186,20 @@ extension Duration {
 }
 
 /// A number with its unit, if it has one.
-func shown(_ number: Double, _ unit: String) -> String { shown(number) + (unit.isEmpty ? "" : " \(unit)") }
+func displayed(_ number: Double, _ unit: String) -> String { displayed(number) + (unit.isEmpty ? "" : " \(unit)") }
 
 /// A time in the unit that one reads best.
-func shownTime(_ seconds: Double) -> String {
+func displayedTime(_ seconds: Double) -> String {
   switch seconds {
-  case ..<1e-6: shown(seconds * 1e9, "ns")
-  case ..<1e-3: shown(seconds * 1e6, "µs")
-  case ..<0.1: shown(seconds * 1000, "ms")
-  default: shown(seconds, "s")
+  case ..<1e-6: displayed(seconds * 1e9, "ns")
+  case ..<1e-3: displayed(seconds * 1e6, "µs")
+  case ..<0.1: displayed(seconds * 1000, "ms")
+  default: displayed(seconds, "s")
   }
 }
 
 /// A number with as many digits as one reads.
-func shown(_ number: Double) -> String {
+func displayed(_ number: Double) -> String {
   switch number {
   case 0..<1000 where number == number.rounded(): "\(Int(number))"
   case 100_000...:

@@ -157,7 +157,7 @@ struct Serving {
     let end = ContinuousClock.now + .seconds(seconds)
     while try !isThere() {
       if !server.isRunning { throw NotMeasured("serve ended early") }
-      if ContinuousClock.now > end { throw NotMeasured("serve did not come that far in \(shown(seconds)) s") }
+      if ContinuousClock.now > end { throw NotMeasured("serve did not come that far in \(displayed(seconds)) s") }
       Thread.sleep(forTimeInterval: 0.1)
     }
   }

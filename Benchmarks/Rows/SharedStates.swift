@@ -68,11 +68,11 @@ struct SharedStates {
     }
     let floor = (before + (try rowsPerSecond(clients: 1))) / 2
     try await store.close()
-    let baseline = "\(shown(floor))/s: pgbench, 1 client"
+    let baseline = "\(displayed(floor))/s: pgbench, 1 client"
     return [
       Row(
-        "in PostgreSQL: \(appends)", alone / floor, "×", bar, of: "\(shown(alone)) steps/s", beside: baseline),
-      Row("in PostgreSQL: \(walked), walked", whole / floor, "×", nil, of: "\(shown(whole)) steps/s", beside: baseline),
+        "in PostgreSQL: \(appends)", alone / floor, "×", bar, of: "\(displayed(alone)) steps/s", beside: baseline),
+      Row("in PostgreSQL: \(walked), walked", whole / floor, "×", nil, of: "\(displayed(whole)) steps/s", beside: baseline),
     ]
   }
 
@@ -145,8 +145,8 @@ struct SharedStates {
     return Row(
       "in PostgreSQL: runs claimed by 4 workers", rate / floor, "×",
       .atLeast(1).missed(at: 0.79, because: "a claim locks a run and reads its log, where pgbench inserts a row"),
-      of: "\(shown(rate))/s",
-      beside: "\(shown(floor))/s: pgbench, 4 clients")
+      of: "\(displayed(rate))/s",
+      beside: "\(displayed(floor))/s: pgbench, 4 clients")
   }
 
   /// How many rows of the size of a step's entry `pgbench` inserts in a second.

@@ -68,7 +68,7 @@ struct SpeedPage {
   private var units: String {
     let times = measured.flatMap(\.rows).compactMap { $0.measure?.seconds }.sorted()
     guard let least = times.first, let most = times.last else { return "an unknown time" }
-    return "\(shownTime(least)) to \(shownTime(most))"
+    return "\(displayedTime(least)) to \(displayedTime(most))"
   }
 
   private var date: String { Date.now.formatted(.iso8601.year().month().day()) }
@@ -89,8 +89,8 @@ struct SpeedPage {
         [peer.name, peer.keeps]
           + WholePeers.Case.allCases.map { test in
             peer.usages[test].map { usage in
-              (usage.seconds < 0.1 ? "\(shown(usage.milliseconds)) ms" : "\(shown(usage.seconds)) s")
-                + ", \(shown(usage.megabytes)) MB"
+              (usage.seconds < 0.1 ? "\(displayed(usage.milliseconds)) ms" : "\(displayed(usage.seconds)) s")
+                + ", \(displayed(usage.megabytes)) MB"
             } ?? ""
           }
       })

@@ -19,8 +19,8 @@ struct Start {
     }
     func wall(_ what: String, _ usage: Usage, _ bar: Bar?) -> Row {
       Row(
-        what, usage.seconds / usages[0].seconds, "×", bar, of: shownTime(usage.seconds),
-        beside: "\(shownTime(usages[0].seconds)): a C program's start")
+        what, usage.seconds / usages[0].seconds, "×", bar, of: displayedTime(usage.seconds),
+        beside: "\(displayedTime(usages[0].seconds)): a C program's start")
     }
     return [
       wall("errand --help", usages[1], .atMost(4.5)),

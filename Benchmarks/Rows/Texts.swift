@@ -29,8 +29,8 @@ struct Texts {
     }
     let (rate, best) = (Double(bytes.count) / ours / 1e6, Double(bytes.count) / floor / 1e6)
     return Row(
-      "YAML text to values", rate / best, "×", .atLeast(0.28), of: "\(shown(rate)) MB/s",
-      beside: "\(shown(best)) MB/s: libyaml's events")
+      "YAML text to values", rate / best, "×", .atLeast(0.28), of: "\(displayed(rate)) MB/s",
+      beside: "\(displayed(best)) MB/s: libyaml's events")
   }
 
   private func json() throws -> [Row] {
@@ -40,11 +40,11 @@ struct Texts {
     let write = try processorSeconds { _ = try JSON.write(value) }
     let size = Double(bytes.count)
     let foundation = try DecodedJSON.seconds()
-    let beside = "\(shown(size / foundation / 1e6)) MB/s: JSONDecoder"
+    let beside = "\(displayed(size / foundation / 1e6)) MB/s: JSONDecoder"
     func row(_ what: String, _ seconds: Double, atLeast bar: Double) -> Row {
       Row(
         "JSON with places, \(bytes.count / 1000) KB, \(what)", foundation / seconds, "×", .atLeast(bar),
-        of: "\(shown(size / seconds / 1e6)) MB/s", beside: beside)
+        of: "\(displayed(size / seconds / 1e6)) MB/s", beside: beside)
     }
     return [row("parse", parse, atLeast: 7.8), row("write", write, atLeast: 13.5)]
   }

@@ -50,7 +50,7 @@ struct ToolCalls {
     return [
       .processor(
         "1,000 calls of a tool of a child process: processor", spent.processor * 1000 / Double(count), .atMost(1000),
-        beside: "\(shownTime(spent.wall / Double(count))): wall time of one; \(shownTime(own)): plain pipes")
+        beside: "\(displayedTime(spent.wall / Double(count))): wall time of one; \(displayedTime(own)): plain pipes")
     ]
   }
 

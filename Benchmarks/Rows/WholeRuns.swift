@@ -71,16 +71,16 @@ struct WholeRuns {
       Row(
         "\(name): beside 3 starts and 4 syncs", whole.milliseconds / (3 * start.milliseconds + 4 * sync), "×",
         .atMost(1).missed(at: 2.6, because: "8 syncs instead of 4, and a program of 22 MB instead of a small one"),
-        of: "\(shown(whole.milliseconds)) ms",
-        beside: "3 × \(shown(start.milliseconds)) ms: C, start + 4 × \(shown(sync)) ms: a sync"),
+        of: "\(displayed(whole.milliseconds)) ms",
+        beside: "3 × \(displayed(start.milliseconds)) ms: C, start + 4 × \(displayed(sync)) ms: a sync"),
       Row(
         "\(name): beside C that does both", whole.seconds / step.seconds, "×",
         .atMost(3).missed(at: 4.82, because: "8 syncs instead of 4, and a program of 22 MB instead of a small one"),
-        of: "\(shown(whole.milliseconds)) ms", beside: "\(shown(step.milliseconds)) ms: C, start, folder, 4 syncs"),
+        of: "\(displayed(whole.milliseconds)) ms", beside: "\(displayed(step.milliseconds)) ms: C, start, folder, 4 syncs"),
       .processor(
         "\(name): processor", whole.processor,
         .atMost(5).missed(at: 5.69, because: "the start of the program is more than a third of it")),
-      Row("\(name): page faults", whole.pageFaults, "", nil, beside: "\(shown(start.pageFaults)): C"),
+      Row("\(name): page faults", whole.pageFaults, "", nil, beside: "\(displayed(start.pageFaults)): C"),
     ]
     if memory.isEmpty {
       rows += ["its own memory", "pages of files in memory"].map { Row.skipped("\(name): \($0)", because: obstacle) }
@@ -93,7 +93,7 @@ struct WholeRuns {
           .atMost(10).missed(
             at: 11.9, because: "the kernel maps 16 pages around each one that the program of 22 MB uses"
           ).smoke(at: 14),
-          beside: "\(shown(whole.megabytes)) MB: the peak of both; \(shown(start.megabytes)) MB: C"),
+          beside: "\(displayed(whole.megabytes)) MB: the peak of both; \(displayed(start.megabytes)) MB: C"),
       ]
     }
     do {
@@ -164,11 +164,11 @@ struct WholeRuns {
     return [
       Row(
         what, floor.seconds / whole.seconds, "×", wall,
-        of: "\(shown(whole.seconds)) s, \(shown(Double(steps) / whole.seconds)) steps/s",
-        beside: "\(shown(floor.seconds)) s: \(name)"),
+        of: "\(displayed(whole.seconds)) s, \(displayed(Double(steps) / whole.seconds)) steps/s",
+        beside: "\(displayed(floor.seconds)) s: \(name)"),
       .processor(
         "\(what): processor", rounds[1].map(\.processor).min() ?? 0, processor,
-        beside: "\(shownTime(rounds[0].map(\.processor).min() ?? 0)): \(name)"),
+        beside: "\(displayedTime(rounds[0].map(\.processor).min() ?? 0)): \(name)"),
       Row("\(what): memory", rounds[1].median(by: \.megabytes).megabytes, "MB", memory),
     ]
   }
@@ -201,8 +201,8 @@ struct WholeRuns {
         Row(
           what, usages[1].seconds / usages[0].seconds, "×",
           .atLeast(0.5).missed(at: 0.24, because: "each answer is a step that is kept and synced, and curl keeps none"),
-          of: "\(shown(usages[0].seconds)) s, \(shown(Double(count) / usages[0].seconds)) /s",
-          beside: "\(shown(usages[1].seconds)) s, \(shown(usages[1].megabytes)) MB: curl -Z, keeps nothing"), at: 0)
+          of: "\(displayed(usages[0].seconds)) s, \(displayed(Double(count) / usages[0].seconds)) /s",
+          beside: "\(displayed(usages[1].seconds)) s, \(displayed(usages[1].megabytes)) MB: curl -Z, keeps nothing"), at: 0)
     }
     return rows
   }

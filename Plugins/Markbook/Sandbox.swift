@@ -122,7 +122,7 @@ final class SandboxHandler: Sendable {
   /// Damages or delays the answer to a call that was done.
   private func spoilt(_ answer: Value, by fault: MarkbookFault?) async -> HTTPServerResponse {
     guard let fault else { return .json(answer) }
-    let text = JSON.shown(answer)
+    let text = JSON.displayed(answer)
     switch fault.kind {
     case .lostAnswer: return .dropped
     case .truncated:

@@ -40,7 +40,7 @@ final class NotifySandbox: ServedSandbox {
 
   func summaryLines() -> [String] {
     messages.map { message in
-      let text = message.body["message"]?.string ?? JSON.shown(message.body)
+      let text = message.body["message"]?.string ?? JSON.displayed(message.body)
       return
         "\(message.to): \([message.body["title"]?.string, text].compactMap(\.self).joined(separator: ": ").excerpt(300))"
     }

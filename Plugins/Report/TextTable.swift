@@ -95,7 +95,7 @@ extension Value {
 
   /// The value as the text of a cell, on one line.
   fileprivate func cell(_ style: TextStyle) -> String {
-    let text = csvField ?? JSON.shown(self)
+    let text = csvField ?? JSON.displayed(self)
     return style == .markdown ? text.onOneLine.escapedForMarkdown : text.safe
   }
 }

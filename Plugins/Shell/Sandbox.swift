@@ -60,7 +60,7 @@ struct CommandFaults: Sendable {
 
   /// The exit code of a command that a fault replaces; nil if the command is to run.
   func code(for command: ShellCommand, called name: String, _ words: [String]) async throws -> Int? {
-    let query = HTTPQuery([HTTPQuery.Item("call", shown(words))]).encoded
+    let query = HTTPQuery([HTTPQuery.Item("call", displayed(words))]).encoded
     let response: HTTPResponse
     do throws(HTTPError) {
       response = try await http.send(HTTPRequest("GET", "\(url)/sandbox/strike?\(query)"))

@@ -48,7 +48,7 @@ public enum ShellPlugin: ClientLibrary {
       if case .failure(let error) = result, case .exited(let exit) = error.kind { code = exit }
       context.record(
         ServiceRequest(
-          method: "RUN", redactedURL: shown(words), status: code, bytes: bytes, duration: duration))
+          method: "RUN", redactedURL: displayed(words), status: code, bytes: bytes, duration: duration))
     }
     return ShellService(
       client: client, files: LocalFiles(folder: configuration.folder),
@@ -68,7 +68,7 @@ public struct ShellService: Sendable {
 }
 
 /// A command line for people, shortened if it is long; words that a shell would split or expand are quoted.
-func shown(_ words: [String]) -> String {
+func displayed(_ words: [String]) -> String {
   words.map { word in
     let isPlain =
       !word.isEmpty && word.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"'\"\\$`*?[]{}()<>|&;~#!".utf8.contains($0) }

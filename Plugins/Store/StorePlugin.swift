@@ -36,4 +36,4 @@ extension ActionContext {
 func subject(_ name: String) -> String { "The stored value '\(name)'" }
 
 /// A value as people read it, shortened if it is long.
-func shown(_ value: Value) -> String { JSON.shown(value).excerpt(200) }
+func displayed(_ value: Value) -> String { JSON.displayed(value).excerpt(200) }

@@ -64,7 +64,7 @@ struct SendingFields: ValidatedFieldSet {
       words = "multipart/form-data, \(names.joined(separator: ", "))"
     } else {
       _ = try await body(on: service, in: context)
-      words = WebBody.shown(json ?? form.map(Value.map) ?? text.map(Value.string) ?? .null, in: context)
+      words = WebBody.displayed(json ?? form.map(Value.map) ?? text.map(Value.string) ?? .null, in: context)
     }
     return [
       Change("\(method) \(try service.request(call(method, body: nil, in: context)).redactedURL)", from: nil, to: words)

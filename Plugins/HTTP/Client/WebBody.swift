@@ -84,10 +84,10 @@ public struct WebBody: Sendable {
 
   /// A value to send, or one that a service has, as a plan shows it: in one line, shortened, with the step's secrets
   /// masked.
-  package static func shown(_ value: Value, in context: ActionContext) -> String {
+  package static func displayed(_ value: Value, in context: ActionContext) -> String {
     if value.isNull { return "nothing" }
     let seen = value.hiding(context.secrets)
-    return (seen.string ?? JSON.shown(seen)).safe.excerpt(2000)
+    return (seen.string ?? JSON.displayed(seen)).safe.excerpt(2000)
   }
 
   /// The items of a query or a form: a list is one item for each of its values, null is none.

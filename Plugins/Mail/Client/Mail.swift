@@ -91,9 +91,9 @@ public struct Mail: Sendable {
 
   private static func mailbox(_ text: String) throws(MailError) -> Mailbox {
     if let mailbox = Mailbox(text) { return mailbox }
-    let shown = String(String.UnicodeScalarView(text.excerpt(80).unicodeScalars.map { $0.value < 0x20 ? "·" : $0 }))
+    let displayed = String(String.UnicodeScalarView(text.excerpt(80).unicodeScalars.map { $0.value < 0x20 ? "·" : $0 }))
     throw MailError(
-      .invalid, "'\(shown)' isn't a mail address; write it as ana@example.org or Ana <ana@example.org>.")
+      .invalid, "'\(displayed)' isn't a mail address; write it as ana@example.org or Ana <ana@example.org>.")
   }
 
   /// Refuses characters that could end a header line and begin another.

@@ -45,7 +45,7 @@ enum Webhook: DoingAction, SettingsAction {
   }
 
   static func preview(_ input: Input, on client: NotifyClient, in context: ActionContext) -> [Change] {
-    let text = JSON.shown(input.value)
+    let text = JSON.displayed(input.value)
     return [Change("The webhook at \(client.webhookHost ?? "no address")", from: nil, to: text.excerpt(300))]
   }
 }

@@ -95,7 +95,7 @@ enum Run: StepEffectAction, DoingAction {
   }
 
   static func preview(_ input: Input, on service: ShellService, in context: ActionContext) -> [Change] {
-    [Change("This machine", from: nil, to: "would run \(shown(words(of: input)))")]
+    [Change("This machine", from: nil, to: "would run \(displayed(words(of: input)))")]
   }
 
   private static func words(of input: Input) -> [String] {

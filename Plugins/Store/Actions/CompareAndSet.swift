@@ -53,6 +53,6 @@ enum CompareAndSet: ReconcilingAction, PreviewingAction {
   static func preview(_ input: Input, on service: Void, in context: ActionContext) async throws -> [Change] {
     let value = try await context.storedValues.value(of: input.name)
     guard value == input.expected, value != input.value else { return [] }
-    return [Change(subject(input.name), from: value.map(shown), to: shown(input.value))]
+    return [Change(subject(input.name), from: value.map(displayed), to: displayed(input.value))]
   }
 }

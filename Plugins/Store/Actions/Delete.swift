@@ -21,6 +21,6 @@ enum Delete: PreviewingAction {
 
   static func preview(_ input: Input, on service: Void, in context: ActionContext) async throws -> [Change] {
     let value = try await context.storedValues.value(of: input.name)
-    return value.map { [Change(subject(input.name), from: shown($0), to: nil)] } ?? []
+    return value.map { [Change(subject(input.name), from: displayed($0), to: nil)] } ?? []
   }
 }

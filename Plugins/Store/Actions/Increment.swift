@@ -40,7 +40,7 @@ enum Increment: ReconcilingAction, PreviewingAction {
 
   static func preview(_ input: Input, on service: Void, in context: ActionContext) async throws -> [Change] {
     let value = try await context.storedValues.value(of: input.name)
-    return [Change(subject(input.name), from: value.map(shown), to: "\(try sum(input, value))")]
+    return [Change(subject(input.name), from: value.map(displayed), to: "\(try sum(input, value))")]
   }
 
   private static func sum(_ input: Input, _ current: Value?) throws(ActionError) -> Int {

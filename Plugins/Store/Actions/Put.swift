@@ -26,6 +26,6 @@ enum Put: PreviewingAction {
   static func preview(_ input: Input, on service: Void, in context: ActionContext) async throws -> [Change] {
     let value = try await context.storedValues.value(of: input.name)
     return value == input.value
-      ? [] : [Change(subject(input.name), from: value.map(shown), to: shown(input.value))]
+      ? [] : [Change(subject(input.name), from: value.map(displayed), to: displayed(input.value))]
   }
 }

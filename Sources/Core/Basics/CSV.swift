@@ -167,7 +167,7 @@ extension Value {
     case .timestamp(let instant): instant.description
     case .duration(let span): span.description
     case .optional(let wrapped): wrapped.map(\.csvField) ?? ""
-    case .masked(let text): text.shown
+    case .masked(let text): text.displayed
     case .bytes, .list, .map, .type: nil
     }
   }

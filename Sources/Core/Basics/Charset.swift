@@ -139,7 +139,7 @@ package struct Charset: Sendable, Hashable {
   package var holdsASCII: Bool { if case .utf16 = form { false } else { true } }
 
   /// The text of bytes that can't be sent again, without a byte order mark; bytes that don't fit become U+FFFD.
-  package func shownText(of bytes: some Collection<UInt8>) -> String {
+  package func displayedText(of bytes: some Collection<UInt8>) -> String {
     if form != .utf8, let text = try? text(of: Array(bytes)) { return text }
     let isMarked = bytes.starts(with: Charset.mark)
     if case .utf16(let isLittle) = form {
@@ -162,7 +162,7 @@ package struct Charset: Sendable, Hashable {
 
   /// The value of a header field: in UTF-8, or in the charset of old services (RFC 9110, section 5.5).
   package static func fieldText(of bytes: some Collection<UInt8>) -> String {
-    String(validating: bytes, as: UTF8.self) ?? windows1252.shownText(of: bytes)
+    String(validating: bytes, as: UTF8.self) ?? windows1252.displayedText(of: bytes)
   }
 
   /// - Parameter replacesMisfits: Whether what isn't UTF-16 is U+FFFD, and no error.

@@ -120,14 +120,14 @@ private func heading(_ severity: String, _ message: String, at location: Diagnos
 private func harmless(_ text: String, keepingBreaks: Bool) -> String {
   var result = String.UnicodeScalarView()
   for scalar in text.unicodeScalars {
-    result.append(keepingBreaks && scalar == "\n" ? scalar : scalar.shown)
+    result.append(keepingBreaks && scalar == "\n" ? scalar : scalar.displayed)
   }
   return String(result)
 }
 
 /// One scalar of a line: what is printed for it, and how many columns that takes.
 private struct Cell {
-  var shown: Unicode.Scalar
+  var displayed: Unicode.Scalar
   var width: Int
   var offset: Int
 }
@@ -171,9 +171,9 @@ private func excerpt(_ location: Diagnostic.Location, _ palette: Palette) -> [St
   }
 
   var line = String.UnicodeScalarView()
-  line.append(contentsOf: cells.map(\.shown))
+  line.append(contentsOf: cells.map(\.displayed))
   var lead = isCutBefore ? " " : ""
-  for cell in cells[..<caret] { lead += cell.shown == "\t" ? "\t" : String(repeating: " ", count: cell.width) }
+  for cell in cells[..<caret] { lead += cell.displayed == "\t" ? "\t" : String(repeating: " ", count: cell.width) }
   let marked = cells[caret...].prefix { $0.offset < location.range.upperBound }.reduce(0) { $0 + max($1.width, 0) }
   let tail = String(repeating: "~", count: max(0, marked - 1))
   let text = (isCutBefore ? "…" : "") + String(line) + (isCutAfter ? "…" : "")
@@ -184,18 +184,18 @@ extension [Cell] {
   /// The cells with one mark in place of each hidden range.
   fileprivate func hiding(_ ranges: [Range<Int>]) -> [Cell] {
     guard !ranges.isEmpty else { return self }
-    var shown: [Cell] = []
+    var displayed: [Cell] = []
     var left = ranges[...]
     for cell in self {
       while let range = left.first, range.upperBound <= cell.offset { left.removeFirst() }
       guard let range = left.first, range.contains(cell.offset) else {
-        shown.append(cell)
+        displayed.append(cell)
         continue
       }
-      if shown.last?.offset == range.lowerBound { continue }
-      shown += MaskedText.mark.unicodeScalars.map { Cell(shown: $0, width: 1, offset: range.lowerBound) }
+      if displayed.last?.offset == range.lowerBound { continue }
+      displayed += MaskedText.mark.unicodeScalars.map { Cell(displayed: $0, width: 1, offset: range.lowerBound) }
     }
-    return shown
+    return displayed
   }
 }
 
@@ -208,10 +208,10 @@ private func cells(of bytes: [UInt8], _ range: Range<Int>) -> [Cell] {
     switch parser.parseScalar(from: &input) {
     case .valid(let encoded):
       let scalar = UTF8.decode(encoded)
-      cells.append(Cell(shown: scalar.shown, width: scalar.width, offset: offset))
+      cells.append(Cell(displayed: scalar.displayed, width: scalar.width, offset: offset))
       offset += encoded.count
     case .error(let length):
-      cells.append(Cell(shown: "\u{FFFD}", width: 1, offset: offset))
+      cells.append(Cell(displayed: "\u{FFFD}", width: 1, offset: offset))
       offset += length
     case .emptyInput:
       return cells

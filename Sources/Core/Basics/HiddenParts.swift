@@ -85,7 +85,7 @@ extension Source {
   }
 
   /// The bytes of a range as messages show them.
-  package func shown(_ range: Range<Int>) -> [UInt8] { bytes[range].masked(hiddenParts(in: range)) }
+  package func displayed(_ range: Range<Int>) -> [UInt8] { bytes[range].masked(hiddenParts(in: range)) }
 
   /// The parts within a range that messages don't show, in ascending order and apart.
   package func hiddenParts(in range: Range<Int>) -> [Range<Int>] {

@@ -118,13 +118,13 @@ public enum JSON {
   }
 
   /// Writes a value as text that is only shown: every value can be written.
-  package static func shown(_ value: Value, _ style: Style = .compact) -> String {
+  package static func displayed(_ value: Value, _ style: Style = .compact) -> String {
     var style = style
     style.isTotal = true
     do throws(JSONError) { return try text(value, style) } catch { return quoted(error.message) }
   }
 
-  /// Writes a value as `shown` does, in pieces for one who keeps none; a value that can't be written ends within.
+  /// Writes a value as `displayed` does, in pieces for one who keeps none; a value that can't be written ends within.
   package static func show(
     _ value: Value, _ style: Style, inPieces take: @escaping (UnsafeBufferPointer<UInt8>) -> Void
   ) {

@@ -76,7 +76,7 @@ package struct JSONWriter: ~Copyable {
       try checkDepth(depth + 1)
       try write(wrapped ?? .null, depth: depth + 1)
     case .type(let name): write(name)
-    case .masked(let text): write(text.shown)
+    case .masked(let text): write(text.displayed)
     }
   }
 
@@ -176,7 +176,7 @@ package struct JSONWriter: ~Copyable {
     case .int(let number): return String(number)
     case .uint(let number): return String(number)
     case .bool(let flag): return flag ? "true" : "false"
-    case .masked(let text): return text.shown
+    case .masked(let text): return text.displayed
     default: throw ValueError(reason: "\(key.kindName) isn't a key")
     }
   }

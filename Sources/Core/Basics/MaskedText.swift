@@ -51,7 +51,7 @@ public struct MaskedText: Sendable, Equatable {
   }
 
   /// The text for people.
-  package var shown: String {
+  package var displayed: String {
     if kind != .string { return MaskedText.mark }
     var text: [UInt8] = []
     var isAfterSecret = false
@@ -87,7 +87,7 @@ extension Value {
   var isMaskedText: Bool { if case .masked = content { true } else { false } }
 
   /// The value for people and for recordings: a text with marks for each part that is kept by reference.
-  package var shown: Value { replacingMasked { .string($0.shown) } }
+  package var displayed: Value { replacingMasked { .string($0.displayed) } }
 
   /// The value with something else for each part that is kept by reference.
   ///
@@ -125,7 +125,7 @@ extension Value {
     case .list(let items): for (index, item) in items.enumerated() { item.collectMasked("\(path)[\(index)]", &paths) }
     case .map(let map):
       for member in map.members {
-        let name = member.key.shown.string ?? MaskedText.mark
+        let name = member.key.displayed.string ?? MaskedText.mark
         let inner = path.isEmpty ? name : "\(path).\(name)"
         if member.key.isMaskedText { paths.append(inner) }
         member.value.collectMasked(inner, &paths)

@@ -8,7 +8,7 @@ extension String {
   package var safe: String {
     var result = ""
     for scalar in unicodeScalars {
-      result.unicodeScalars.append([0x09, 0x0A, 0x0D].contains(scalar.value) ? " " : scalar.shown)
+      result.unicodeScalars.append([0x09, 0x0A, 0x0D].contains(scalar.value) ? " " : scalar.displayed)
     }
     return result
   }
@@ -29,7 +29,7 @@ extension String {
         rest = rest[end...]
         continue
       }
-      result.unicodeScalars.append(scalar == "\n" ? scalar : scalar.shown)
+      result.unicodeScalars.append(scalar == "\n" ? scalar : scalar.displayed)
       rest = rest.dropFirst()
     }
     return result
@@ -41,7 +41,7 @@ extension String {
     var result = ""
     for scalar in unicodeScalars {
       // All of these have four digits at most.
-      if scalar == "\n" || scalar.shown == scalar {
+      if scalar == "\n" || scalar.displayed == scalar {
         result.unicodeScalars.append(scalar)
       } else {
         let digits = String(scalar.value, radix: 16)
@@ -71,7 +71,7 @@ extension Substring {
       case "\r" where next == "\n": break
       case "\n": piece += "\n" + indent
       case "\t", "\r": piece += " "
-      default: piece.unicodeScalars.append(scalar.shown)
+      default: piece.unicodeScalars.append(scalar.displayed)
       }
       if piece.utf8.count >= 64 << 10 {
         take(piece)
@@ -97,7 +97,7 @@ extension Substring.UnicodeScalarView {
 
 extension Unicode.Scalar {
   /// The scalar, or a picture of it if a terminal would obey it.
-  var shown: Unicode.Scalar {
+  var displayed: Unicode.Scalar {
     switch value {
     case 0x09: self
     case 0x00...0x1F: Unicode.Scalar(0x2400 + value) ?? "\u{FFFD}"
@@ -111,7 +111,7 @@ extension Unicode.Scalar {
   /// The columns that the shown scalar takes, after Unicode's UAX #11.
   var width: Int {
     if value < 0x300 { return value == 0xAD ? 0 : 1 }
-    if shown != self { return 1 }
+    if displayed != self { return 1 }
     switch properties.generalCategory {
     case .nonspacingMark, .enclosingMark, .format: return 0
     default: break

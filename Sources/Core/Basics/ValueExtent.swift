@@ -109,7 +109,7 @@ private struct SharedMeasure {
     case .null, .bool, .int, .uint, .double, .timestamp, .duration: return (1, 10)
     case .string(let text), .type(let text): return (1, Double(text.utf8.count + 4))
     case .bytes(let octets): return (1, Double(octets.count) / 3 * 4 + 16)
-    case .masked(let text): return (1, Double(text.shown.utf8.count + 80 * text.parts.count))
+    case .masked(let text): return (1, Double(text.displayed.utf8.count + 80 * text.parts.count))
     case .optional(let wrapped):
       guard let wrapped else { return (1, 2) }
       let (parts, bytes) = size(of: wrapped, depth + 1)

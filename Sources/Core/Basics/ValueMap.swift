@@ -181,7 +181,7 @@ public struct ValueMap: Sendable {
         hasher.combine(UInt64(integer))
       }
     case .bool(let flag): hasher.combine(flag)
-    case .masked(let text): hasher.combine(text.shown)
+    case .masked(let text): hasher.combine(text.displayed)
     default: break
     }
     return hasher.finalize()

@@ -232,9 +232,9 @@ extension CronExpression {
     at instant: Timestamp, in zone: TimeZoneRules, gap: DSTGap = .shift
   ) -> [CivilTime] {
     let period = zone.period(atSeconds: instant.seconds)
-    let shown = CivilTime(secondsSinceEpoch: instant.seconds + period.offset)
+    let displayed = CivilTime(secondsSinceEpoch: instant.seconds + period.offset)
     guard !isWild, gap == .shift, period.start == instant.seconds, let leftOut = madeUp(for: period) else {
-      return [shown]
+      return [displayed]
     }
     var times: [CivilTime] = []
     // Through the time that the clock shows, which may be named too.
@@ -243,6 +243,6 @@ extension CronExpression {
       times.append(CivilTime(secondsSinceEpoch: match))
       from = match + 60
     }
-    return times.isEmpty ? [shown] : times
+    return times.isEmpty ? [displayed] : times
   }
 }

@@ -252,11 +252,11 @@ struct CronParser {
         "'\(string(item))' is \(low) alone, because a step begins anew every period; use the key `every` for longer ones",
         item)
     } else if isPeriodic, low == 0, high == field.range.upperBound, (high + 1) % step != 0 {
-      let shown =
+      let displayed =
         values.count <= 4
         ? values.map(String.init).joined(separator: ", ") : "\(values[0]), \(values[1]) … \(values[values.count - 1])"
       warning(
-        "'\(string(item))' is \(shown) and then begins anew, so the last gap is shorter; use the key `every` for even ones",
+        "'\(string(item))' is \(displayed) and then begins anew, so the last gap is shorter; use the key `every` for even ones",
         item)
     }
   }

@@ -16,7 +16,7 @@ func written(_ value: Value) -> String {
   case .map(let value): "a map of \(counted(value.count, "entry", "entries"))"
   case .optional(let value): value.map { "optional.of(\(written($0)))" } ?? "optional.none()"
   case .type(let name): name
-  case .masked(let text): "'\(text.shown)'"
+  case .masked(let text): "'\(text.displayed)'"
   }
 }
 

@@ -17,6 +17,6 @@ extension ActionDescriptor {
 extension FieldSchema {
   /// The field as a line in a list of inputs or outputs.
   fileprivate func line(isGiven: Bool) -> String {
-    shownField(name, type.name, isGiven ? fact : isOptional ? "may be absent" : nil, summary)
+    displayedField(name, type.name, isGiven ? fact : isOptional ? "may be absent" : nil, summary)
   }
 }

@@ -45,8 +45,8 @@ extension EditorService {
       lines = [part.type.page("**\(part.name)**: ", meaning)]
     case .literal, .other: return nil
     }
-    let shown = lines.filter { !$0.isEmpty }
-    return shown.isEmpty ? nil : Hover(shown.joined(separator: "\n\n"), at: range)
+    let displayed = lines.filter { !$0.isEmpty }
+    return displayed.isEmpty ? nil : Hover(displayed.joined(separator: "\n\n"), at: range)
   }
 
   /// The signatures of one function's forms, its documentation and an example.
@@ -154,10 +154,10 @@ extension EditorService {
     var forms = declarations.filter { $0.receiver == nil && $0.name == call.name }
     let last = call.name.split(separator: ".").last.map(String.init) ?? call.name
     if forms.isEmpty { forms = declarations.filter { $0.receiver != nil && $0.name == last } }
-    var shown = forms.map { (text: $0.signatureInWords, summary: $0.summary) }
-    if shown.isEmpty { shown = Macro.all.filter { $0.name == last }.map { (text: $0.form, summary: $0.summary) } }
-    guard !shown.isEmpty else { return nil }
+    var displayed = forms.map { (text: $0.signatureInWords, summary: $0.summary) }
+    if displayed.isEmpty { displayed = Macro.all.filter { $0.name == last }.map { (text: $0.form, summary: $0.summary) } }
+    guard !displayed.isEmpty else { return nil }
     let active = forms.firstIndex { $0.parameters.count > call.argument || $0.isVariadic } ?? 0
-    return SignatureHelp(forms: shown, active: active, argument: call.argument)
+    return SignatureHelp(forms: displayed, active: active, argument: call.argument)
   }
 }

@@ -7,18 +7,18 @@ import Expressions
 extension ValueType {
   /// A hover's text for a value of the type: a line with its name, its description, and the fields of it or its items.
   func page(_ name: String, _ meaning: String..., fact: String? = nil) -> String {
-    let lead = name + shown + (fact.map { " (\($0))" } ?? "")
-    return ([lead] + meaning.filter { !$0.isEmpty } + (shownFields.map { [$0] } ?? [])).joined(separator: "\n\n")
+    let lead = name + displayed + (fact.map { " (\($0))" } ?? "")
+    return ([lead] + meaning.filter { !$0.isEmpty } + (displayedFields.map { [$0] } ?? [])).joined(separator: "\n\n")
   }
 
   /// The type in code, or in words if its fields are listed.
-  private var shown: String { shownFields == nil ? "`\(inWords)`" : namedParts.lead }
+  private var displayed: String { displayedFields == nil ? "`\(inWords)`" : namedParts.lead }
 
   /// The fields of an object, or of the objects in a collection, one per line.
-  private var shownFields: String? {
+  private var displayedFields: String? {
     guard let object = namedParts.object, !object.fields.isEmpty else { return nil }
     let fields = object.fields.prefix(40).map { field in
-      shownField(field.name, field.type.inWords, field.isOptional ? "may be absent" : nil, field.summary)
+      displayedField(field.name, field.type.inWords, field.isOptional ? "may be absent" : nil, field.summary)
     }
     return fields.joined(separator: "\n") + (object.fields.count > 40 ? "\n- …" : "")
   }
@@ -65,7 +65,7 @@ extension FunctionDeclaration {
 }
 
 /// A line in a list of fields.
-func shownField(_ name: String, _ type: String, _ fact: String?, _ summary: String) -> String {
+func displayedField(_ name: String, _ type: String, _ fact: String?, _ summary: String) -> String {
   let type = type.count > 60 ? "\(type.prefix(57))…" : type
   return "- `\(name)`: `\(type)`\(fact.map { ", \($0)" } ?? "")\(summary.isEmpty ? "" : ". \(summary)")"
 }
@@ -74,7 +74,7 @@ extension FieldSchema {
   /// Whether an input field is required, or its default, in a few words.
   var fact: String? {
     if isRequired { return "required" }
-    return type.isSecret ? nil : fallback.map { "default `\(JSON.shown($0))`" }
+    return type.isSecret ? nil : fallback.map { "default `\(JSON.displayed($0))`" }
   }
 
   /// The field's type, default and sentence.
@@ -91,5 +91,5 @@ extension OtherRecipe.Input {
   var page: String { type.page(": ", summary, fact: fact) }
 
   /// The input as a line in a list.
-  var line: String { shownField(name, type.inWords, fact, summary) }
+  var line: String { displayedField(name, type.inWords, fact, summary) }
 }

@@ -17,11 +17,11 @@ package struct FilePattern: Sendable, Hashable {
   /// Reads a pattern, or returns its fault.
   package static func read(_ text: String) -> Result<FilePattern, Fault> {
     let parts = text.split(separator: "/", omittingEmptySubsequences: true).map(String.init).filter { $0 != "." }
-    let shown = JSON.quoted(text)
+    let displayed = JSON.quoted(text)
     if text.hasPrefix("/") || text.hasPrefix("~") || parts.contains("..") {
       return .failure(
         Fault(
-          "'path' must be inside the folder of errand.yaml, but \(shown) isn't; write it from there, such as inbox/*.csv"
+          "'path' must be inside the folder of errand.yaml, but \(displayed) isn't; write it from there, such as inbox/*.csv"
         ))
     }
     if text.contains("**") {
@@ -33,7 +33,7 @@ package struct FilePattern: Sendable, Hashable {
         Fault("'\(sign)' isn't supported, only '*' stands for other characters; write an entry for each kind of name"))
     }
     guard !parts.isEmpty, !text.hasSuffix("/"), !text.hasSuffix("/.") else {
-      return .failure(Fault("'path' must name files, but \(shown) names a folder; add them, such as inbox/*.csv"))
+      return .failure(Fault("'path' must name files, but \(displayed) names a folder; add them, such as inbox/*.csv"))
     }
     if parts.count > mostParts {
       return .failure(Fault("'path' takes at most \(mostParts) names, but has \(parts.count)"))

@@ -253,7 +253,7 @@ package final class Findings {
 
 extension Value {
   /// The value as messages show it.
-  var shown: String {
+  var displayed: String {
     switch content {
     case .list(let items) where items.isEmpty: "an empty list"
     case .map(let map) where map.isEmpty: "an empty map"

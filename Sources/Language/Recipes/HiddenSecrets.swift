@@ -13,25 +13,25 @@ extension [Diagnostic] {
   /// The same about a text whose secrets are hidden.
   func hiding(_ secrets: [HiddenSecret], in source: Source) -> [Diagnostic] {
     guard !secrets.isEmpty else { return self }
-    let shown = source.hiding(secrets.map(\.range))
-    func shownLocation(_ location: Diagnostic.Location?) -> Diagnostic.Location? {
-      location.map { $0.source === source ? Diagnostic.Location(shown, $0.range) : $0 }
+    let displayed = source.hiding(secrets.map(\.range))
+    func displayedLocation(_ location: Diagnostic.Location?) -> Diagnostic.Location? {
+      location.map { $0.source === source ? Diagnostic.Location(displayed, $0.range) : $0 }
     }
-    func shownText(_ text: String) -> String {
+    func displayedText(_ text: String) -> String {
       secrets.reduce(text) { $1.text.utf8.count < 4 ? $0 : $0.replacing($1.text, with: MaskedText.mark) }
     }
     /// Whether a fix neither changes nor repeats a secret, so that it can be shown.
     func isHarmless(_ fix: Diagnostic.Fix) -> Bool {
       let texts = [fix.title] + fix.edits.map(\.text)
-      return texts.allSatisfy { shownText($0) == $0 }
+      return texts.allSatisfy { displayedText($0) == $0 }
         && !fix.edits.contains { edit in secrets.contains { $0.range.overlaps(edit.range) } }
     }
     return map { finding in
       var finding = finding
-      finding.message = shownText(finding.message)
-      finding.location = shownLocation(finding.location)
+      finding.message = displayedText(finding.message)
+      finding.location = displayedLocation(finding.location)
       finding.fixes = finding.fixes.filter(isHarmless)
-      finding.notes = finding.notes.map { Diagnostic.Note(shownText($0.message), at: shownLocation($0.location)) }
+      finding.notes = finding.notes.map { Diagnostic.Note(displayedText($0.message), at: displayedLocation($0.location)) }
       return finding
     }
   }

@@ -84,7 +84,7 @@ struct InputReader {
       return nil
     }
     guard let items = value.list, !items.isEmpty else {
-      findings.error("'choices' takes a list of texts, but found \(value.shown)", at: value)
+      findings.error("'choices' takes a list of texts, but found \(value.displayed)", at: value)
       return nil
     }
     let texts = items.compactMap { findings.text($0, of: "a choice") }

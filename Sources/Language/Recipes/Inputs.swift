@@ -187,9 +187,9 @@ extension Value {
     case .string(let text): text
     case .timestamp(let instant): "\(instant)"
     case .duration(let span): "\(span)"
-    case .masked(let text): text.shown
+    case .masked(let text): text.displayed
     case .double(let number) where !number.isFinite: number.isNaN ? "NaN" : number < 0 ? "-Infinity" : "Infinity"
-    default: JSON.shown(self)
+    default: JSON.displayed(self)
     }
   }
 }

@@ -125,7 +125,7 @@ struct OtherNotations: Sendable {
     case "carry", "next", "collect", "every", "maxRounds": "put it under 'repeat'"
     case "body": "the types of an output's fields go under 'shape'"
     case let key where commands.contains(key):
-      "a command is an action: uses: shell.run, with: { effect: write, script: \(shown(value)) }"
+      "a command is an action: uses: shell.run, with: { effect: write, script: \(displayed(value)) }"
     case "env", "environment": "a command's variables are under 'with' of shell.run, as environment: { NAME: value }"
     case "needs", "depends_on", "depends", "dependsOn", "after":
       "steps run one after another, so leave it out; a step with 'parallel' runs branches at once"
@@ -170,7 +170,7 @@ struct OtherNotations: Sendable {
   }
 
   /// A command as a message can show it.
-  private static func shown(_ value: Value) -> String {
+  private static func displayed(_ value: Value) -> String {
     guard let text = value.string?.trimmed, !text.isEmpty, text.utf8.count <= 80 else { return "…" }
     return JSON.quoted(text)
   }

@@ -96,7 +96,7 @@ struct RecipeTestReader {
     guard let fields = Fields(root, of: "a test file", .testFile, findings) else { return [] }
     guard let value = fields.require("cases", "what happens, and what has to come of it") else { return [] }
     guard let list = value.list, !list.isEmpty else {
-      findings.error("'cases' takes a list of cases, but found \(value.shown)", at: value)
+      findings.error("'cases' takes a list of cases, but found \(value.displayed)", at: value)
       return []
     }
     return list.compactMap { read(case: $0, fields) }
@@ -125,7 +125,7 @@ struct RecipeTestReader {
       if let list = value.list {
         actions = list.compactMap { action($0, inputs: inputs) }
       } else {
-        findings.error("'do' takes a list of what happens, but found \(value.shown)", at: value)
+        findings.error("'do' takes a list of what happens, but found \(value.displayed)", at: value)
       }
     }
     return RecipeTest(
@@ -408,13 +408,13 @@ struct RecipeTestReader {
       return findings.instant(value, of: what).map { [equals([subject.rawValue], .string("\($0)"), at: value)] } ?? []
     case .requests, .slots, .runs:
       guard value.list != nil else {
-        findings.error("\(what) takes a list of texts, but found \(value.shown)", at: value)
+        findings.error("\(what) takes a list of texts, but found \(value.displayed)", at: value)
         return []
       }
       return [equals([subject.rawValue], value, at: value)]
     case .error, .steps, .outputs:
       guard let map = value.map else {
-        findings.error("\(what) takes a mapping, but found \(value.shown)", at: value)
+        findings.error("\(what) takes a mapping, but found \(value.displayed)", at: value)
         return []
       }
       return map.members.compactMap { member in

@@ -18,7 +18,7 @@ struct RepetitionReader {
     guard let map = carry.map, !map.isEmpty else {
       let name = (carry.list?.first ?? carry).string.flatMap { Names.fault(in: $0) == nil ? $0 : nil } ?? "page"
       findings.error(
-        "'carry' takes a mapping from names to first values, such as { \(name): 1 }, but found \(carry.shown)",
+        "'carry' takes a mapping from names to first values, such as { \(name): 1 }, but found \(carry.displayed)",
         at: carry)
       return []
     }
@@ -275,7 +275,7 @@ struct RepetitionReader {
     let names = (fields["carry"]?.map?.members ?? []).map(\.key.plainText)
     guard let map = value.map, !map.isEmpty else {
       let form = names.first.map { "; write next: { \($0): … }" } ?? ""
-      findings.error("'next' takes a mapping from carried names to values, but found \(value.shown)\(form)", at: value)
+      findings.error("'next' takes a mapping from carried names to values, but found \(value.displayed)\(form)", at: value)
       return []
     }
     return map.members.compactMap { member in

@@ -74,7 +74,7 @@ struct SecretSettingsReader {
     guard let list = words.list, !list.isEmpty else {
       // As a text it would have to be taken apart, as only a shell does.
       findings.error(
-        "the command of '\(name)' is a list of its program and each argument, such as [pass, show, school], but found \(words.shown)",
+        "the command of '\(name)' is a list of its program and each argument, such as [pass, show, school], but found \(words.displayed)",
         at: words)
       return
     }

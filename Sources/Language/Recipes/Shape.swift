@@ -84,7 +84,7 @@ private struct Fitting {
 
   private static let most = 10
   /// How much of a value a message shows.
-  private static let shown = 40
+  private static let displayed = 40
 
   private mutating func misfit(_ path: String, _ sentence: String) {
     misfits.count += 1
@@ -160,7 +160,7 @@ private struct Fitting {
     return switch value.content {
     case .list(let items): "a list of \(items.count)"
     case .map: "an object"
-    default: redact(JSON.shown(value)).excerpt(Fitting.shown)
+    default: redact(JSON.displayed(value)).excerpt(Fitting.displayed)
     }
   }
 }
@@ -186,7 +186,7 @@ struct ShapeReader {
   func read(_ value: Value, output: ValueType) -> (shape: Shape?, type: ValueType) {
     guard value.map?.isEmpty == false else {
       findings.error(
-        "'shape' takes a mapping from fields of the output to types, such as { body: { id: int } }, but found \(value.shown)",
+        "'shape' takes a mapping from fields of the output to types, such as { body: { id: int } }, but found \(value.displayed)",
         at: value)
       return (nil, .dyn)
     }

@@ -166,7 +166,7 @@ extension StepReader {
   ) -> (Step.Kind?, ValueType) {
     let nothing = ValueType.object(ObjectType(fields: []))
     guard let map = value.map, !map.isEmpty else {
-      findings.error("'let' takes a mapping from names to values, but found \(value.shown)", at: value)
+      findings.error("'let' takes a mapping from names to values, but found \(value.displayed)", at: value)
       return (nil, nothing)
     }
     var templates: [NamedTemplate] = []
@@ -189,7 +189,7 @@ extension StepReader {
     _ value: Value, scope: Scope, outer: inout Scope, over: OverPaths
   ) -> (Step.Kind?, ValueType) {
     guard let map = value.map, !map.isEmpty else {
-      findings.error("'parallel' takes named branches, each a list of steps, but found \(value.shown)", at: value)
+      findings.error("'parallel' takes named branches, each a list of steps, but found \(value.displayed)", at: value)
       return (nil, .dyn)
     }
     var scope = scope

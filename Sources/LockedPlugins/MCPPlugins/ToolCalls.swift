@@ -178,7 +178,7 @@ struct ToolCalls: Sendable {
     ActionError(
       .plugin,
       "the tool '\(call[helper]?["tool"]?.string ?? "")' must answer \(wanted), but answered "
-        + JSON.shown(answer).excerpt(200).safe, retryable: false, effect: ActionError.Effect.none)
+        + JSON.displayed(answer).excerpt(200).safe, retryable: false, effect: ActionError.Effect.none)
   }
 
   private func reconcile(
@@ -231,10 +231,10 @@ struct ToolCalls: Sendable {
       if let other = change.map?.members.first(where: { !Self.partsOfChanges.contains($0.name ?? "") }) {
         throw fault("\(Self.partsOfChanges.map { "\"\($0)\"" }.joined(separator: ", ")) and not \(other.key.written)")
       }
-      func shown(_ name: String) -> String? {
-        change[name].flatMap { $0.isNull ? nil : $0.string ?? JSON.shown($0) }
+      func displayed(_ name: String) -> String? {
+        change[name].flatMap { $0.isNull ? nil : $0.string ?? JSON.displayed($0) }
       }
-      let (before, after) = (shown("before"), shown("after"))
+      let (before, after) = (displayed("before"), displayed("after"))
       // Without both, the change would look like no change.
       if before == nil, after == nil { throw fault(#""before" or "after""#) }
       return Change(subject, from: before, to: after)

@@ -267,16 +267,16 @@ struct CallRunner: Sendable {
       }
     }
     if call.method == "DELETE" {
-      return [Change(subject, from: there.map { WebBody.shown($0, in: context) } ?? "there", to: nil)]
+      return [Change(subject, from: there.map { WebBody.displayed($0, in: context) } ?? "there", to: nil)]
     }
-    let sent = shownBody(call, input)
+    let sent = displayedBody(call, input)
     guard let there, let members = sent.map?.members else {
-      return [Change(subject, from: there.map { WebBody.shown($0, in: context) }, to: WebBody.shown(sent, in: context))]
+      return [Change(subject, from: there.map { WebBody.displayed($0, in: context) }, to: WebBody.displayed(sent, in: context))]
     }
     // Show only the members that the request replaces.
     var before = ValueMap()
     for member in members { before[member.key] = there.map?[member.key] }
-    return [Change(subject, from: WebBody.shown(.map(before), in: context), to: WebBody.shown(sent, in: context))]
+    return [Change(subject, from: WebBody.displayed(.map(before), in: context), to: WebBody.displayed(sent, in: context))]
   }
 
   /// The content that GET returns at the path.
@@ -303,7 +303,7 @@ struct CallRunner: Sendable {
   }
 
   /// The body that is sent, as people see it.
-  private func shownBody(_ call: OperationCall, _ input: Value) -> Value {
+  private func displayedBody(_ call: OperationCall, _ input: Value) -> Value {
     guard let body = call.body, let value = input[body.input], !value.isNull else { return .null }
     switch body.form {
     case .json: return body.shaped(value, as: self.input.field(named: body.input)?.type ?? .dyn)

@@ -47,7 +47,7 @@ struct DocumentFiles {
   }
 
   /// A reference as the files have it, for people.
-  static func shown(_ reference: String) -> String {
+  static func displayed(_ reference: String) -> String {
     let start = "#/\(member)/"
     guard reference.hasPrefix(start) else { return reference }
     let parts = reference.dropFirst(start.count).split(separator: "/", maxSplits: 1).map(String.init)

@@ -125,7 +125,7 @@ struct OpenAPIDocument {
   /// Why a value that is a reference leads to nothing.
   func absence(of value: Value, called what: String = "it") -> String {
     let written = value["$ref"] ?? .null
-    let place = written.string.map { DocumentFiles.shown($0).safe } ?? JSON.shown(written).safe
+    let place = written.string.map { DocumentFiles.displayed($0).safe } ?? JSON.displayed(written).safe
     return "\(what) refers to "
       + (written.string.flatMap(fault) ?? "'\(place.shortened(to: 200))', which leads to nothing in the document")
   }
@@ -324,7 +324,7 @@ struct OpenAPIDocument {
         }
         let isReferred = written["$ref"] != nil
         guard Self.isOperation(value, isReferred: isReferred) else {
-          let place = written["$ref"]?.string.map { DocumentFiles.shown($0).safe.shortened(to: 200) }
+          let place = written["$ref"]?.string.map { DocumentFiles.displayed($0).safe.shortened(to: 200) }
           leaveOut(place.map { "it refers to '\($0)', which isn't an operation" } ?? "it isn't an operation")
           continue
         }

@@ -46,7 +46,7 @@ struct OperationReader {
     return ignored
       + missing.map { reference in
         guard let fault = document.fault(of: reference) else {
-          return (DocumentFiles.shown(reference), "it leads to nothing in the document, and is taken as anything")
+          return (DocumentFiles.displayed(reference), "it leads to nothing in the document, and is taken as anything")
         }
         return (reference, "it leads to \(fault), and is taken as anything")
       }
@@ -84,7 +84,7 @@ struct OperationReader {
     let all =
       given.takeUnread().map { ($0, operation.name) } + got.takeUnread().map { ($0, "the answer of \(operation.name)") }
     for (unread, whole) in all {
-      let whole = unread.reference.map { DocumentFiles.shown($0) } ?? whole
+      let whole = unread.reference.map { DocumentFiles.displayed($0) } ?? whole
       let part = unread.path.isEmpty ? whole : "'\(unread.path.shortened(to: 100))' of \(whole)"
       if !ignored.contains(where: { $0 == (part, unread.reason) }) { ignored.append((part, unread.reason)) }
     }
@@ -723,6 +723,6 @@ extension FieldType {
   /// The type as locks have it.
   fileprivate var written: String {
     var encoder = LockEncoder()
-    return JSON.shown(encoder.type(self))
+    return JSON.displayed(encoder.type(self))
   }
 }

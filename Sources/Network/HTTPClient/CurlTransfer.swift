@@ -334,15 +334,15 @@ final class CurlTransfer: @unchecked Sendable {
     let elapsed = elapsed
     // A proxy that isn't reached, and one that opens no tunnel.
     if sendings == 0, let proxy, let detail = easy?.detail {
-      if proxy.isNamed(in: detail) { return failure.unreachableProxy(proxy.shown, elapsed: elapsed) }
-      if detail.contains("CONNECT ") { return failure.refusedByProxy(proxy.shown, detail, elapsed: elapsed) }
+      if proxy.isNamed(in: detail) { return failure.unreachableProxy(proxy.displayed, elapsed: elapsed) }
+      if detail.contains("CONNECT ") { return failure.refusedByProxy(proxy.displayed, detail, elapsed: elapsed) }
     }
     return switch code {
     case CURLE_URL_MALFORMAT: failure.invalid("the URL isn't an http or https URL.")
     case CURLE_COULDNT_RESOLVE_HOST: failure.unresolved(elapsed: elapsed)
     case CURLE_COULDNT_RESOLVE_PROXY: failure.unresolvedProxy(elapsed: elapsed)
     case CURLE_COULDNT_CONNECT: failure.unreachable(elapsed: elapsed)
-    case CURLE_PROXY: failure.refusedByProxy(proxy?.shown ?? "", "", elapsed: elapsed)
+    case CURLE_PROXY: failure.refusedByProxy(proxy?.displayed ?? "", "", elapsed: elapsed)
     case CURLE_SSL_CACERT_BADFILE: failure.unreadableAuthorities(elapsed: elapsed)
     case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR,
       CURLE_SSL_INVALIDCERTSTATUS:

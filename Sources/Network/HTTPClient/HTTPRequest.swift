@@ -70,12 +70,12 @@ public struct HTTPRequest: Sendable {
   /// Another URL of the same exchange, redacted by the same rules.
   func redact(_ url: String, by mark: String = Redaction.mark) -> String {
     if hidesPath { return HTTPURL(url).map { "\($0.origin)/…" } ?? "…" }
-    let shown = Redaction.url(url, hiding: redactedParameters, by: mark)
-    return hidesQuery ? HTTPRequest.hidingQuery(of: shown, by: mark) : shown
+    let displayed = Redaction.url(url, hiding: redactedParameters, by: mark)
+    return hidesQuery ? HTTPRequest.hidingQuery(of: displayed, by: mark) : displayed
   }
 
   /// An address of a recording as people see it.
-  package static func shown(recorded url: String) -> String {
+  package static func displayed(recorded url: String) -> String {
     url.replacing(Redaction.plainMark, with: Redaction.mark)
   }
 

@@ -42,5 +42,5 @@ struct NamedProxy {
   }
 
   /// The proxy's name in messages.
-  var shown: String { variable.map { "\(origin) of $\($0)" } ?? origin }
+  var displayed: String { variable.map { "\(origin) of $\($0)" } ?? origin }
 }

@@ -27,9 +27,9 @@ enum Redaction {
     if isSound {
       query = bytes.dropFirst(bytes.prefix { $0 != ASCII.question }.count)
     } else {
-      let shown = location.utf8.prefix { $0 != ASCII.question }
-      query = location.utf8.dropFirst(shown.count)
-      location = Substring(shown)
+      let displayed = location.utf8.prefix { $0 != ASCII.question }
+      query = location.utf8.dropFirst(displayed.count)
+      location = Substring(displayed)
     }
     guard let mark = query.first else { return String(location) }
     return "\(location)\(UnicodeScalar(mark))\(self.query(Substring(query.dropFirst()), hiding: secrets, by: hidden))"
@@ -44,16 +44,16 @@ enum Redaction {
     let names = Set(secrets.map(\.lowercasedASCII))
     guard !names.isEmpty else { return String(text) }
     return text.utf8.split(separator: ASCII.ampersand, omittingEmptySubsequences: false).map { item in
-      var shown: [Substring] = []
+      var displayed: [Substring] = []
       for piece in item.split(separator: ASCII.semicolon, omittingEmptySubsequences: false) {
         let name = Substring(piece.prefix { $0 != ASCII.equals })
         guard !names.contains(PercentEncoding.decode(name, plusIsSpace: true).lowercasedASCII) else {
-          shown.append("\(name)=\(hidden)")
+          displayed.append("\(name)=\(hidden)")
           break
         }
-        shown.append(Substring(piece))
+        displayed.append(Substring(piece))
       }
-      return shown.joined(separator: ";")
+      return displayed.joined(separator: ";")
     }.joined(separator: "&")
   }
 }

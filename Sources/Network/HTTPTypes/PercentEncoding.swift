@@ -130,7 +130,7 @@ public struct HTTPQuery: Sendable {
         do throws(CharsetError) { return String(decoding: try type.utf8(ofPart: octets), as: UTF8.self) } catch {
           var error = error
           error.message =
-            "the field '\(Charset.utf8.shownText(of: raw).shortened(to: 60))' of the form \(error.message)"
+            "the field '\(Charset.utf8.displayedText(of: raw).shortened(to: 60))' of the form \(error.message)"
           throw error
         }
       }

@@ -137,9 +137,9 @@ package enum ModelContextMessage: Sendable {
   /// The message in JSON, without a line end; a result that JSON can't hold becomes an error that says so.
   package var bytes: [UInt8] {
     do throws(JSONError) { return try JSON.write(value) } catch {
-      guard case .result(let id, _) = self else { return Array(JSON.shown(value).utf8) }
+      guard case .result(let id, _) = self else { return Array(JSON.displayed(value).utf8) }
       let fault = ModelContextError(.internalError, "the result can't be written as JSON: \(error.message)")
-      return Array(JSON.shown(ModelContextMessage.failure(id, fault).value).utf8)
+      return Array(JSON.displayed(ModelContextMessage.failure(id, fault).value).utf8)
     }
   }
 }

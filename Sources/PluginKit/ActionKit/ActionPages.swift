@@ -102,9 +102,9 @@ extension RetrySchedule {
     let kinds = ErrorKind.allCases.filter(kinds.contains).map { "`\($0.rawValue)`" }.joined(separator: ", ")
     var certain = self
     certain.jitter = .none
-    let shown = (1..<max(min(maxAttempts, 5), 1)).map { certain.delay(afterAttempt: $0, chance: 1).written }
-    let waits = shown.joined(separator: ", ") + (maxAttempts > 5 ? ", …" : "")
-    return "\(counted(maxAttempts, "attempt")) at most, after \(shown.count == 1 ? "a wait" : "waits") of "
+    let displayed = (1..<max(min(maxAttempts, 5), 1)).map { certain.delay(afterAttempt: $0, chance: 1).written }
+    let waits = displayed.joined(separator: ", ") + (maxAttempts > 5 ? ", …" : "")
+    return "\(counted(maxAttempts, "attempt")) at most, after \(displayed.count == 1 ? "a wait" : "waits") of "
       + "\(jitter == .full ? "up to " : "")\(waits), on \(kinds)."
   }
 }
@@ -217,7 +217,7 @@ extension TimeSpan {
 
 extension Value {
   /// The value in JSON, as pages show defaults.
-  fileprivate var inJSON: String { JSON.shown(self) }
+  fileprivate var inJSON: String { JSON.displayed(self) }
 }
 
 extension String {

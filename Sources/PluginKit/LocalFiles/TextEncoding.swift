@@ -45,10 +45,10 @@ package enum ReadEncoding: String, Choice {
   package func printedText(of bytes: [UInt8]) -> String {
     let charset = charset(of: bytes)
     guard charset.holdsASCII else {
-      let text = charset.shownText(of: bytes).unicodeScalars
+      let text = charset.displayedText(of: bytes).unicodeScalars
       return String(text[..<(text.lastIndex { $0 != "\n" }.map(text.index(after:)) ?? text.startIndex)])
     }
-    return charset.shownText(of: bytes[..<(bytes.lastIndex { $0 != ASCII.newline }.map { $0 + 1 } ?? 0)])
+    return charset.displayedText(of: bytes[..<(bytes.lastIndex { $0 != ASCII.newline }.map { $0 + 1 } ?? 0)])
   }
 
   /// The body of a message in UTF-8: the recipe determines its encoding, or else its byte order mark or its `charset`.

@@ -29,7 +29,7 @@ package struct LockEncoder {
   /// Names a type, if it is large enough to be shared; the first name of a type is used.
   package mutating func name(_ type: FieldType, _ name: String) {
     guard case .object(let schema) = type, !name.isEmpty else { return }
-    let text = JSON.shown(.object(["fields": fields(schema)]))
+    let text = JSON.displayed(.object(["fields": fields(schema)]))
     guard text.utf8.count >= Self.leastShared, names[text] == nil else { return }
     names[text] = name.free(among: &taken)
   }
@@ -63,7 +63,7 @@ package struct LockEncoder {
     case .optional(let wrapped): return .object(["optional": self.type(wrapped)])
     case .object(let schema):
       let written = Value.object(["fields": fields(schema)])
-      guard let name = names[JSON.shown(written)] else { return written }
+      guard let name = names[JSON.displayed(written)] else { return written }
       types[name] = written
       return .object(["named": .string(name)])
     }

@@ -39,8 +39,8 @@ package struct LockDifference: Sendable {
     let (before, after) = (old.connection.map ?? ValueMap(), new.connection.map ?? ValueMap())
     let names = Set((before.members + after.members).compactMap(\.name)).sorted { $0.precedesByScalars($1) }
     connection = names.filter { before[$0] != after[$0] }.map { name in
-      func shown(_ value: Value?) -> String { value.map { $0.string ?? JSON.shown($0) } ?? "nothing" }
-      return "\(name): \(shown(before[name])) → \(shown(after[name]))"
+      func displayed(_ value: Value?) -> String { value.map { $0.string ?? JSON.displayed($0) } ?? "nothing" }
+      return "\(name): \(displayed(before[name])) → \(displayed(after[name]))"
     }
   }
 

@@ -157,7 +157,7 @@ package struct SchemaReader {
         sentences.append("One of \(numbers.prefix(20).map(\.description).joined(separator: ", ")).")
       }
       if let standard = resolved["default"] ?? schema["default"], !standard.isNull {
-        sentences.append("Left out: \(JSON.shown(standard).safe.shortened(to: 60)).")
+        sentences.append("Left out: \(JSON.displayed(standard).safe.shortened(to: 60)).")
       }
       if (resolved["deprecated"] ?? schema["deprecated"])?.bool == true { deprecation = "the service deprecates it" }
     }

@@ -195,7 +195,7 @@ extension ServedSandbox {
 extension HTTPServerResponse {
   /// A JSON response.
   package static func json(_ value: Value, status: Int = 200) -> HTTPServerResponse {
-    .text(JSON.shown(value), status: status, type: "application/json; charset=utf-8")
+    .text(JSON.displayed(value), status: status, type: "application/json; charset=utf-8")
   }
 
   /// A web page with one heading.

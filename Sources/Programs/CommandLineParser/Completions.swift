@@ -128,9 +128,9 @@ package struct ShellCompletion: Sendable {
     let fitting = candidates.filter { $0.word.hasPrefix(unfinished.value) }
     if fitting.isEmpty, let path = unfinished.path { return "\(path)\n" }
     // zsh and fish may also match candidates that don't begin with the value.
-    let shown = shell == .bash ? fitting : candidates
-    let kind = shown.contains { $0.isOpen } ? "open" : "words"
-    let lines = shown.compactMap { candidate -> String? in
+    let displayed = shell == .bash ? fitting : candidates
+    let kind = displayed.contains { $0.isOpen } ? "open" : "words"
+    let lines = displayed.compactMap { candidate -> String? in
       let word = unfinished.lead + candidate.word
       let summary = candidate.summary.safe
       guard word.safe.hasSameScalars(as: word) else { return nil }

@@ -110,7 +110,7 @@ struct FrameReader {
 
   /// A message with its header.
   static func frame(_ message: Value) -> [UInt8] {
-    let body = Array(JSON.shown(message).utf8)
+    let body = Array(JSON.displayed(message).utf8)
     return Array("Content-Length: \(body.count)\r\n\r\n".utf8) + body
   }
 }

@@ -62,12 +62,12 @@ extension LanguageServer {
     var actions: [Value] = []
     if isWanted(CodeActionKind.quickFix) {
       for fault in faults where fault.touches(range) {
-        let shown = Value.list([report(fault, document)])
+        let displayed = Value.list([report(fault, document)])
         for fix in fault.fixes {
           actions.append(
             action(
               fix.title, CodeActionKind.quickFix, fix.edits, document,
-              ["diagnostics": shown, "isPreferred": .bool(fix == fault.certainFix)]))
+              ["diagnostics": displayed, "isPreferred": .bool(fix == fault.certainFix)]))
         }
       }
     }

@@ -101,8 +101,8 @@ extension FunctionDeclaration {
   }
 
   fileprivate var row: String {
-    let shown = example.isEmpty ? "" : "`\(example.inCell)`"
-    return "| `\(signature.inCell)` | \(summary.inCell) | \(shown) |\n"
+    let displayed = example.isEmpty ? "" : "`\(example.inCell)`"
+    return "| `\(signature.inCell)` | \(summary.inCell) | \(displayed) |\n"
   }
 }
 

@@ -136,7 +136,7 @@ extension Dispatch {
             ])
           ])
         ])
-        let fixes = fault.shownFixes
+        let fixes = fault.displayedFixes
         if !fixes.isEmpty { result["fixes"] = .list(fixes.map { $0.sarif(in: location.source) }) }
       }
       return .map(result)

@@ -109,7 +109,7 @@ extension Dispatch {
     }
     let isText = parsed["format"].text ?? "text" == "text"
     let diff = UnifiedDiff(
-      hidingSecrets(of: source), hidingSecrets(of: text), path: Workspace.shown(name),
+      hidingSecrets(of: source), hidingSecrets(of: text), path: Workspace.displayed(name),
       context: search.isReadable ? 3 : 0
     ).rendered(colour: isText ? console.colourOut : console.colourError)
     console.show(patch: diff, isAside: !isText)
@@ -188,9 +188,9 @@ extension Diagnostic {
 
   /// The fault as `errand check --format json` shows it.
   var entryWithFixes: Value {
-    guard let location, !shownFixes.isEmpty, var entry = self.entry.map else { return self.entry }
+    guard let location, !displayedFixes.isEmpty, var entry = self.entry.map else { return self.entry }
     entry["fixes"] = .list(
-      shownFixes.map { fix in
+      displayedFixes.map { fix in
         .object([
           "title": .string(fix.title),
           "edits": .list(
@@ -207,7 +207,7 @@ extension Diagnostic {
 
 extension Diagnostic {
   /// The fixes that don't write a password in a URL once more.
-  var shownFixes: [Fix] {
+  var displayedFixes: [Fix] {
     fixes.filter { fix in fix.edits.allSatisfy { URLPasswords.masked($0.text) == $0.text } }
   }
 }

@@ -228,7 +228,7 @@ private struct Completion {
 
   private func run() async throws(RuntimeError) -> RunRecord? {
     guard let name = given("run") else { return nil }
-    return try await asking { requests, _ throws(RuntimeError) in try await requests.shown(name) }
+    return try await asking { requests, _ throws(RuntimeError) in try await requests.displayed(name) }
   }
 
   private func steps(_ which: Named.Steps) async throws(RuntimeError) -> [Candidate] {

@@ -47,7 +47,7 @@ struct Console: Sendable {
   func out(json text: String) { Console.write(json: text + "\n", to: STDOUT_FILENO) }
   /// Prints values as lines of JSON for programs that read standard error.
   func error(json values: Value...) {
-    for value in values { Console.write(json: JSON.shown(value) + "\n", to: STDERR_FILENO) }
+    for value in values { Console.write(json: JSON.displayed(value) + "\n", to: STDERR_FILENO) }
   }
   /// Prints a value with its name: summarised for a terminal, else whole.
   ///

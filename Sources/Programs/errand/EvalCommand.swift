@@ -47,7 +47,7 @@ extension Dispatch {
     if parsed["json"].isGiven {
       console.out(json: value)
     } else {
-      console.out("\(JSON.shown(value, .pretty))  \(Style.dim.applied(to: "\(program.type)", console.colourOut))")
+      console.out("\(JSON.displayed(value, .pretty))  \(Style.dim.applied(to: "\(program.type)", console.colourOut))")
     }
     return .done
   }

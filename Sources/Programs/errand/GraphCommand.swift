@@ -36,7 +36,7 @@ extension Dispatch {
   private func drawing(ofRun subject: String) async throws(RuntimeError) -> GraphDrawing {
     let session = try await session()
     let facts = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
-      try await requests.facts(about: try await requests.shown(subject)).0
+      try await requests.facts(about: try await requests.displayed(subject)).0
     }
     let run = facts.run
     let (recipe, fault) = session.workspace.recipe(run.origin.file, among: facts.texts, of: run.origin)

@@ -98,9 +98,9 @@ struct HelpTopics {
       examples += part.examples.prefix(1).map(\.text)
     }
     guard !sections.isEmpty else { return nil }
-    var shown: [String] = []
-    for example in examples where !shown.contains(example) && shown.count < 2 { shown.append(example) }
-    let texts = shown.map { $0.split(separator: "\n").map { "  \($0)" }.joined(separator: "\n") }
+    var displayed: [String] = []
+    for example in examples where !displayed.contains(example) && displayed.count < 2 { displayed.append(example) }
+    let texts = displayed.map { $0.split(separator: "\n").map { "  \($0)" }.joined(separator: "\n") }
     if !texts.isEmpty {
       sections.append((texts.count == 1 ? "Example:\n" : "Examples:\n") + texts.joined(separator: "\n\n"))
     }

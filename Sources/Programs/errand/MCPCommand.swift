@@ -126,7 +126,7 @@ private actor ToolAgent {
   }
 
   /// The secrets of the own agent, which answers with secrets in it; another process's agent has taken them out.
-  private nonisolated func hide(_ value: Value) -> Value { hiding.withLock { $0?.shown(value) } ?? value }
+  private nonisolated func hide(_ value: Value) -> Value { hiding.withLock { $0?.displayed(value) } ?? value }
   private nonisolated let hiding = Mutex<SecretRegistry?>(nil)
 
   // MARK: Connections

@@ -21,7 +21,7 @@ struct NewFolderCommand: DispatchedCommand {
       ("recipes/tests/hello.test.yaml", NewTestCommand.text(recipe: "hello.yaml", status: "succeeded")),
     ]
     for schema in FileSchema.allCases {
-      let text = JSON.shown(schema.document(dispatch.catalog), .pretty)
+      let text = JSON.displayed(schema.document(dispatch.catalog), .pretty)
       files.append(("recipes/\(schema.rawValue).schema.json", text + "\n"))
     }
     for (name, text) in files {

@@ -44,7 +44,7 @@ struct NewPluginCommand: DispatchedCommand {
     if Self.taken.contains(name[...]) {
       throw RuntimeError(.usage, "Python, or what a plugin in it needs, uses the name '\(name)'; choose another name")
     }
-    let folder = Workspace.shown("\(try dispatch.workspace().root)/plugins")
+    let folder = Workspace.displayed("\(try dispatch.workspace().root)/plugins")
     for (path, text) in [("\(folder)/\(name).py", Self.server), ("\(folder)/test_\(name).py", Self.test)] {
       try NewFile.write(text.replacing("NAME", with: name), to: path, orElse: "give the plugin another name")
       console.out(path)

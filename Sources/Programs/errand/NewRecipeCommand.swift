@@ -110,7 +110,7 @@ struct NewRecipeCommand: DispatchedCommand {
   static func path(of name: String, in workspace: Workspace) -> String {
     let folders = workspace.recipeFolders
     let folder = folders.first { Files.exists($0) } ?? folders.first ?? Workspace.workingFolder
-    return Workspace.shown("\(folder)/\(name).yaml")
+    return Workspace.displayed("\(folder)/\(name).yaml")
   }
 
   private static func notAName(_ text: String) -> RuntimeError {
@@ -231,7 +231,7 @@ struct NewRecipeCommand: DispatchedCommand {
       Recipe.check(Source(name: "\(name).yaml", text: starter.text), in: workspace.environment).recipe?.inputs
     }
     for input in inputs(of: starter) ?? [] where !input.isSecret {
-      let standing = input.fallback.map { " [\($0.string ?? JSON.shown($0))]" } ?? " (Enter to give it to each run)"
+      let standing = input.fallback.map { " [\($0.string ?? JSON.displayed($0))]" } ?? " (Enter to give it to each run)"
       while true {
         let text = try answer("\(input.name): \(input.summary)\(standing) ")
         if text.isEmpty { break }

@@ -129,7 +129,7 @@ struct NewTestCommand: DispatchedCommand {
       let given = recipe.triggers.lazy.flatMap(\.inputs).compactMap { given -> Value? in
         if case .value(let value, _) = given.input, given.name == input.name { value } else { nil }
       }.first
-      members.append("\(input.name): \(JSON.shown(given ?? input.sample))")
+      members.append("\(input.name): \(JSON.displayed(given ?? input.sample))")
     }
     return (members.isEmpty ? "{}" : "{ \(members.joined(separator: ", ")) }", secrets)
   }

@@ -93,11 +93,11 @@ extension PluginCommand {
       throw RuntimeError(.usage, "a plugin of kind openapi has one document, and \(given.count) are given")
     }
     try refuseOtherAddress(document)
-    return isAddress(document) ? document : shown(document)
+    return isAddress(document) ? document : displayed(document)
   }
 
   /// A path as the lock has it: from the folder of errand.yaml on, if it is in there.
-  private func shown(_ path: String) -> String {
+  private func displayed(_ path: String) -> String {
     let whole = Recipe.path(Workspace.absolute(path, in: Workspace.workingFolder), besides: "")
     return whole.rest(in: root).map { String($0.dropFirst()) } ?? whole
   }

@@ -196,7 +196,7 @@ extension PluginCommand {
     }
     return (
       (try? workspace.recipeFiles(of: folders)) ?? [],
-      folders.map { $0 == Workspace.workingFolder ? "this folder" : Workspace.shown($0) }
+      folders.map { $0 == Workspace.workingFolder ? "this folder" : Workspace.displayed($0) }
     )
   }
 

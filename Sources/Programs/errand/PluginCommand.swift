@@ -72,10 +72,10 @@ struct PluginCommand: DispatchedCommand {
         let read = try? JSON.parse(old), read["$comment"] == comment, read != document
       else { continue }
       do throws(FileError) {
-        try Files.write(Array("\(JSON.shown(document, .pretty))\n".utf8), to: path)
-        console.say("wrote \(Workspace.shown(path)), for editors")
+        try Files.write(Array("\(JSON.displayed(document, .pretty))\n".utf8), to: path)
+        console.say("wrote \(Workspace.displayed(path)), for editors")
       } catch {
-        console.say("errand schema \(schema.rawValue) prints what belongs into \(Workspace.shown(path)): \(error)")
+        console.say("errand schema \(schema.rawValue) prints what belongs into \(Workspace.displayed(path)): \(error)")
       }
     }
   }
@@ -126,7 +126,7 @@ struct PluginCommand: DispatchedCommand {
     let text = source.bytes.dropFirst(location.range.lowerBound).drop { "\"'".utf8.contains($0) }
     let word = String(decoding: text.prefix { !"\"' ,:}\r\n".utf8.contains($0) }, as: UTF8.self)
     guard word.hasSameScalars(as: name) || word.hasPrefix("\(name).") else { return nil }
-    return "\(Workspace.shown(source.name)):\(source.position(at: location.range.lowerBound).line) uses \(word)"
+    return "\(Workspace.displayed(source.name)):\(source.position(at: location.range.lowerBound).line) uses \(word)"
   }
 
   private func list() throws(RuntimeError) -> ExitCode {

@@ -25,7 +25,7 @@ struct PluginTests {
 
   func outcome(of name: String) async -> FileOutcome {
     let began = clock.elapsed()
-    var outcome = FileOutcome(file: Workspace.shown(LockFolder.path(of: name, in: workspace.root)))
+    var outcome = FileOutcome(file: Workspace.displayed(LockFolder.path(of: name, in: workspace.root)))
     guard let lock = locks.lock(name), let kind = everyLockKind.first(where: { $0.name == lock.kind }) else {
       let fault = locks.fault(of: name) ?? "it can't be read"
       outcome.cases = [outcomeOfCase("is as errand wrote it", [fault], since: began)]

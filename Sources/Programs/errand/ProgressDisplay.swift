@@ -49,7 +49,7 @@ final class ProgressDisplay: Sendable {
   private let isApart: Bool
   private let width: @Sendable () -> Int
   private let draw: @Sendable (_ text: String, _ over: Int) -> Void
-  private let shown = Mutex(Shown())
+  private let displayed = Mutex(Shown())
 
   /// The most lines that are shown below a running step.
   private static let mostPrinted = 3
@@ -79,7 +79,7 @@ final class ProgressDisplay: Sendable {
   /// Draws the spinner until the run is over or the task is cancelled.
   func animate() async {
     guard console.isLive, format == .text else { return }
-    while !Task.isCancelled, !shown.withLock({ $0.isOver }) {
+    while !Task.isCancelled, !displayed.withLock({ $0.isOver }) {
       tick()
       try? await time.sleep(for: .milliseconds(100))
     }
@@ -87,10 +87,10 @@ final class ProgressDisplay: Sendable {
 
   /// Draws the next picture.
   func tick() {
-    shown.withLock { shown in
-      shown.frame += 1
+    displayed.withLock { displayed in
+      displayed.frame += 1
       // A countdown is redrawn once a second only.
-      if shown.wait == nil || shown.frame % 10 == 0 { redraw(&shown, above: []) }
+      if displayed.wait == nil || displayed.frame % 10 == 0 { redraw(&displayed, above: []) }
     }
   }
 
@@ -101,7 +101,7 @@ final class ProgressDisplay: Sendable {
       // Commands may print much; everything else is reported even with --quiet.
       if console.isQuiet { return }
       for line in printed.lines { console.error(json: Progress.printed(line).value) }
-    case .github, .text: shown.withLock { show(progress, &$0) }
+    case .github, .text: displayed.withLock { show(progress, &$0) }
     }
   }
 
@@ -116,85 +116,85 @@ final class ProgressDisplay: Sendable {
       map["url"] = url.map { .string($0) }
       return console.error(json: .map(map))
     }
-    shown.withLock { shown in
-      shown.running = []
-      let isNew = shown.wait == nil || shown.wait?.until != instant || shown.wait?.reason != reason
-      shown.wait = (instant, reason)
-      var above = isNew && !console.isLive ? ["  … \(waitText(&shown))"] : []
-      if let url, shown.url != url { above.append("      \(url.safe)") }
-      shown.url = url
-      redraw(&shown, above: above)
+    displayed.withLock { displayed in
+      displayed.running = []
+      let isNew = displayed.wait == nil || displayed.wait?.until != instant || displayed.wait?.reason != reason
+      displayed.wait = (instant, reason)
+      var above = isNew && !console.isLive ? ["  … \(waitText(&displayed))"] : []
+      if let url, displayed.url != url { above.append("      \(url.safe)") }
+      displayed.url = url
+      redraw(&displayed, above: above)
     }
   }
 
-  private func waitText(_ shown: inout Shown) -> String {
-    guard let wait = shown.wait else { return "" }
+  private func waitText(_ displayed: inout Shown) -> String {
+    guard let wait = displayed.wait else { return "" }
     guard let instant = wait.until else { return wait.reason?.safe ?? "waiting for something to happen" }
     let left = max(.zero, instant.span(since: time.now()) ?? .zero)
     return "waiting until \(zone.clock(at: time.now()).date(instant)) (\(left.spoken))"
   }
 
-  private func show(_ progress: Progress, _ shown: inout Shown) {
-    if shown.wait != nil { shown.wait = nil }
+  private func show(_ progress: Progress, _ displayed: inout Shown) {
+    if displayed.wait != nil { displayed.wait = nil }
     let colour = console.colourError
     switch progress {
     case .runBegan(let run, let recipe, let isResumed):
       let verb = isResumed ? "resumed" : "run"
       redraw(
-        &shown, above: ["\(Style.bold.applied(to: recipe, colour))  \(Style.dim.applied(to: "\(verb) \(run)", colour))"]
+        &displayed, above: ["\(Style.bold.applied(to: recipe, colour))  \(Style.dim.applied(to: "\(verb) \(run)", colour))"]
       )
     case .stepBegan(let path, let title, let depth):
       guard isShown(path) else { return }
-      shown.running.append(Running(path: path, title: title, depth: depth, began: time.elapsed()))
-      redraw(&shown, above: [])
+      displayed.running.append(Running(path: path, title: title, depth: depth, began: time.elapsed()))
+      redraw(&displayed, above: [])
     case .loopAdvanced(let path, let done, let failed, let caught, let count):
-      guard let index = running(path, &shown) else { return }
-      shown.running[index].note =
+      guard let index = running(path, &displayed) else { return }
+      displayed.running[index].note =
         "\(done - failed)/\(count)\(failed > 0 ? ", \(failed) failed" : "")\(caught > 0 ? ", \(caught) caught" : "")"
-      shown.running[index].hasFailures = failed > 0
+      displayed.running[index].hasFailures = failed > 0
       // The spinner draws it; a loop may advance thousands of times a second.
       guard console.isLive else { return }
-      shown.running[index].advance(to: ProgressAmount(completed: done, total: count), at: time.elapsed())
-    case .reported("", let text, _): redraw(&shown, above: ["  (\(text.safe))"])
+      displayed.running[index].advance(to: ProgressAmount(completed: done, total: count), at: time.elapsed())
+    case .reported("", let text, _): redraw(&displayed, above: ["  (\(text.safe))"])
     case .reported(let path, let text, let amount):
-      guard let index = running(path, &shown) else { return }
-      shown.running[index].note = amount.map { $0.isBytes ? $0.completed.asBytes : text.safe } ?? text.safe
+      guard let index = running(path, &displayed) else { return }
+      displayed.running[index].note = amount.map { $0.isBytes ? $0.completed.asBytes : text.safe } ?? text.safe
       if let amount {
-        shown.running[index].advance(to: amount, at: time.elapsed())
+        displayed.running[index].advance(to: amount, at: time.elapsed())
       } else {
-        shown.running[index].meter = nil
+        displayed.running[index].meter = nil
       }
     case .printed(let printed):
       let name = printed.step.safe
       guard console.isLive, format == .text else {
-        return redraw(&shown, above: [printed.lines.map { "  \(name) | \($0.shown)" }.joined(separator: "\n")])
+        return redraw(&displayed, above: [printed.lines.map { "  \(name) | \($0.displayed)" }.joined(separator: "\n")])
       }
       // Items of a loop print below it.
-      let index = shown.running.lastIndex { printed.belongs(to: $0.path) } ?? shown.running.indices.last
+      let index = displayed.running.lastIndex { printed.belongs(to: $0.path) } ?? displayed.running.indices.last
       guard let index else { return }
       // The spinner draws it; a command may print thousands of lines a second.
-      let last = printed.lines.suffix(ProgressDisplay.mostPrinted).map { "\(name) | \($0.shown)" }
-      shown.running[index].printed = (shown.running[index].printed + last).suffix(ProgressDisplay.mostPrinted)
+      let last = printed.lines.suffix(ProgressDisplay.mostPrinted).map { "\(name) | \($0.displayed)" }
+      displayed.running[index].printed = (displayed.running[index].printed + last).suffix(ProgressDisplay.mostPrinted)
     case .attemptFailed(let path, let attempt, let error, let delay):
       let message = error.message.safe
       let end = delay.map { "\(message.hasSuffix(".") ? message.dropLast() : message[...]); retrying in \($0.spoken)" }
       let line =
         "  \(Style.yellow.applied(to: "↻", colour)) \(path): attempt \(attempt) failed: \(end ?? message)"
-      redraw(&shown, above: [line])
+      redraw(&displayed, above: [line])
     case .stepWaits(let path, let title, let depth, let wait):
-      shown.url = wait.url
-      shown.running.removeAll { $0.path == path }
+      displayed.url = wait.url
+      displayed.running.removeAll { $0.path == path }
       let name = isShown(path) ? title : path
       redraw(
-        &shown,
+        &displayed,
         above: [
           "\(indent(depth, path))\(Style.blue.applied(to: "…", colour)) \(name.safe): "
             + wait.spoken(zone.clock(at: time.now())).safeLines(indent: indent(depth, path) + "  ")
         ])
     case .stepEnded(let path, let title, let depth, let status, let took, let error, let isReplayed):
-      let running = shown.running.first { $0.path == path }
+      let running = displayed.running.first { $0.path == path }
       let note = running?.note ?? ""
-      shown.running.removeAll { $0.path == path }
+      displayed.running.removeAll { $0.path == path }
       // A step without a name that did nothing, such as a guard that held, isn't shown.
       let isNameless = path.split(separator: "/").last?.first == "#"
       if status == .skipped, isNameless, !console.isVerbose { return }
@@ -220,21 +220,21 @@ final class ProgressDisplay: Sendable {
         lines += (running?.printed ?? []).map { Style.dim.applied(to: "\(indent(depth, path))  \($0)", colour) }
       }
       if let error, format == .github { lines.append(githubCommand(error)) }
-      redraw(&shown, above: lines)
+      redraw(&displayed, above: lines)
     case .runEnded:
-      shown.isOver = true
-      shown.running = []
-      redraw(&shown, above: [])
+      displayed.isOver = true
+      displayed.running = []
+      redraw(&displayed, above: [])
     }
   }
 
   /// Finds the shown step that is running; a step that began before this program followed the run is added.
-  private func running(_ path: String, _ shown: inout Shown) -> Int? {
-    if let index = shown.running.firstIndex(where: { $0.path == path }) { return index }
+  private func running(_ path: String, _ displayed: inout Shown) -> Int? {
+    if let index = displayed.running.firstIndex(where: { $0.path == path }) { return index }
     guard console.isLive, isShown(path), let name = path.split(separator: "/").last else { return nil }
     let depth = path.utf8.count { $0 == ASCII.slash }
-    shown.running.append(Running(path: path, title: String(name), depth: depth, began: time.elapsed()))
-    return shown.running.count - 1
+    displayed.running.append(Running(path: path, title: String(name), depth: depth, began: time.elapsed()))
+    return displayed.running.count - 1
   }
 
   /// Whether it would show nothing: items of loops that succeed aren't shown, and there may be very many.
@@ -269,22 +269,22 @@ final class ProgressDisplay: Sendable {
   }
 
   /// Clears the lines drawn in place, writes lines that remain, and redraws the running steps.
-  private func redraw(_ shown: inout Shown, above lines: [String]) {
+  private func redraw(_ displayed: inout Shown, above lines: [String]) {
     if console.isQuiet { return }
     guard console.isLive else {
       for line in lines { console.error(line) }
       return
     }
-    let drawn = shown.liveLines
+    let drawn = displayed.liveLines
     var text = ""
     for line in lines { text += line + "\n" }
-    let running = shown.running.suffix(8)
+    let running = displayed.running.suffix(8)
     let mostPrinted = running.count > 2 ? 1 : ProgressDisplay.mostPrinted
     var liveLines = 0
     // A wrapped line could not be overwritten.
     let width = self.width() - 1
     for step in running {
-      text += line(of: step, width, shown.frame) + "\n"
+      text += line(of: step, width, displayed.frame) + "\n"
       let indent = String(repeating: "  ", count: step.depth + 3)
       let printed = step.printed.suffix(mostPrinted)
       for line in printed {
@@ -292,12 +292,12 @@ final class ProgressDisplay: Sendable {
       }
       liveLines += 1 + printed.count
     }
-    shown.liveLines = liveLines
-    if shown.wait != nil {
+    displayed.liveLines = liveLines
+    if displayed.wait != nil {
       let end = isApart ? "Ctrl-C ends the run" : "Ctrl-C leaves the run, 'errand runs follow' follows it again"
-      let line = "\(waitText(&shown)); \(end)".clipped(to: width - 4)
+      let line = "\(waitText(&displayed)); \(end)".clipped(to: width - 4)
       text += "  " + Style.blue.applied(to: "…", console.colourError) + " " + line + "\n"
-      shown.liveLines += 1
+      displayed.liveLines += 1
     }
     if drawn > 0 || !text.isEmpty { draw(text, drawn) }
   }
@@ -337,7 +337,7 @@ extension WaitRecord {
 
 extension PrintedLine {
   /// The text for people: what a terminal would show of it in the end.
-  var shown: String {
+  var displayed: String {
     let parts = text.split(separator: "\r")
     return stream == .note ? "(\(text.safe))" : parts.last.map { String($0).safe } ?? ""
   }

@@ -51,7 +51,7 @@ struct Report {
     document["key"] = record.origin.key.map { .string($0.key) }
     document["wakeAt"] = record.wakeAt.map { .string("\($0)") }
     document["endedAt"] = record.endedAt.map { .string("\($0)") }
-    document["inputs"] = record.origin.inputs.shown
+    document["inputs"] = record.origin.inputs.displayed
     document["outputs"] = outputs.isNull ? nil : outputs
     let masked = outputs.maskedPaths.map { Value.string("outputs.\($0)") }
     document["masked"] = masked.isEmpty ? nil : .list(masked)

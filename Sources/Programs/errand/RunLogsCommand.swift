@@ -28,7 +28,7 @@ struct RunLogsCommand: DispatchedCommand {
     let step = parsed["step"].text
     if parsed["follow"].isGiven { return try await follow(step) }
     let (record, texts, printed) = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
-      let record = try await requests.shown(parsed["run"].text)
+      let record = try await requests.displayed(parsed["run"].text)
       var lines: [PrintedLine] = []
       _ = try await requests.printed(ofRun: record.id, step: step) { lines += $0 }
       return (record, try await requests.value(record.origin.texts), lines)
@@ -109,9 +109,9 @@ struct RunLogsCommand: DispatchedCommand {
   private func show(_ line: PrintedLine, _ clock: WallClock) {
     let time = clock.time(line.at)
     switch line.stream {
-    case .output: console.out("  \(time)  │ \(line.shown)")
-    case .errors: console.out("  \(time)  \(Style.yellow.applied(to: "! \(line.shown)", console.colourOut))")
-    case .note: console.out("  \(time)  \(Style.dim.applied(to: line.shown, console.colourOut))")
+    case .output: console.out("  \(time)  │ \(line.displayed)")
+    case .errors: console.out("  \(time)  \(Style.yellow.applied(to: "! \(line.displayed)", console.colourOut))")
+    case .note: console.out("  \(time)  \(Style.dim.applied(to: line.displayed, console.colourOut))")
     }
   }
 

@@ -484,7 +484,7 @@ struct RunSession: Sendable {
     guard let agent = connection.agent else { return acts }
     for event in await agent.store.events(EventQuery(consumer: record.id)) {
       // A recording holds no secret and no reference to one.
-      let data = if let stored = event.data { try await agent.store.value(stored).shown } else { Value?.none }
+      let data = if let stored = event.data { try await agent.store.value(stored).displayed } else { Value?.none }
       acts.append(RecordedAct(.event(event, data: data)))
     }
     return acts

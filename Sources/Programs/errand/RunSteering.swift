@@ -140,7 +140,7 @@ struct RunSteering: DispatchedCommand {
 
   /// Reports the outcome for a run that is to be cancelled and can't be resumed.
   private func cancelled(_ id: String, _ error: RuntimeError) async throws(RuntimeError) -> ExitCode {
-    let run = try await session.access.asking { requests throws(RuntimeError) in try await requests.shown(id) }
+    let run = try await session.access.asking { requests throws(RuntimeError) in try await requests.displayed(id) }
     if run.status == .cancelled {
       console.say(run.error?.message ?? "\(id) was cancelled")
       return .done
@@ -162,7 +162,7 @@ struct RunSteering: DispatchedCommand {
     let output = try givenOutput()
     let asked = parsed["step"].texts
     let (run, steps) = try await session.access.asking { requests throws(RuntimeError) in
-      let record = try await requests.shown(parsed["run"].text)
+      let record = try await requests.displayed(parsed["run"].text)
       let steps = try RunSteering.steps(asked, of: record)
       if output != nil, steps.count > 1 {
         throw RuntimeError(

@@ -17,7 +17,7 @@ struct RunStepReport: DispatchedCommand {
 
   func run(_ name: String, _ session: RunSession) async throws(RuntimeError) -> ExitCode {
     let (seen, step, output) = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
-      let record = try await requests.shown(parsed["run"].text)
+      let record = try await requests.displayed(parsed["run"].text)
       let step = try found(name, in: record)
       var (facts, _) = try await requests.facts(about: record, hasValues: false)
       for (name, blob) in facts.missingValues(at: step.path, upTo: RunStepReport.mostBytes) {
@@ -28,8 +28,8 @@ struct RunStepReport: DispatchedCommand {
       return (facts, step, given == nil ? nil : try await requests.value(given))
     }
     let (input, work) = await session.workspace.input(ofStep: step.path, in: seen)
-    let shown = Shown(run: seen.run, step: step, work: work, input: input, output: output)
-    if asJSON { shown.asJSON(console) } else { show(shown, session) }
+    let displayed = Shown(run: seen.run, step: step, work: work, input: input, output: output)
+    if asJSON { displayed.asJSON(console) } else { show(displayed, session) }
     return .done
   }
 
@@ -46,40 +46,40 @@ struct RunStepReport: DispatchedCommand {
       .noInput, "the run \(run.id) has no step '\(name)' that has begun; \(guess ?? "it has \(some)")")
   }
 
-  private func show(_ shown: Shown, _ session: RunSession) {
+  private func show(_ displayed: Shown, _ session: RunSession) {
     let clock = session.workspace.wallClock(session.time.now())
-    let step = shown.step
-    let words = [Style.bold.applied(to: step.path.safe, console.colourOut), shown.work.safe, step.status.rawValue]
+    let step = displayed.step
+    let words = [Style.bold.applied(to: step.path.safe, console.colourOut), displayed.work.safe, step.status.rawValue]
     console.out(words.filter { !$0.isEmpty }.joined(separator: "  "))
     console.out("began    \(clock.date(step.startedAt))")
     if let ended = step.endedAt {
       let took = ended.span(since: step.startedAt)?.spoken ?? ""
-      let isRepeated = shown.run.steps.status(of: "\(step.path)/#round") != nil
+      let isRepeated = displayed.run.steps.status(of: "\(step.path)/#round") != nil
       let attempts = step.attempts > 1 ? ", in \(step.attempts) \(isRepeated ? "rounds" : "attempts")" : ""
       console.out("ended    \(clock.date(ended))  (after \(took)\(attempts))")
     }
     if let error = step.error { console.out("error    \(error.text(colour: console.colourOut))") }
-    let hint = "errand runs show \(shown.run.id) \(step.path.shellQuoted) --json shows all"
-    switch shown.input {
+    let hint = "errand runs show \(displayed.run.id) \(step.path.shellQuoted) --json shows all"
+    switch displayed.input {
     case .none: break
-    case .unknown where shown.run.erasedAt != nil: console.out("input    erased")
+    case .unknown where displayed.run.erasedAt != nil: console.out("input    erased")
     case .unknown:
       console.out(
         "input    unknown: a value that it was made from isn't kept or can't be read here (a secret may have changed), or the recipe no longer checks"
       )
     case .kept:
-      let run = shown.run.origin.cause.run ?? ""
+      let run = displayed.run.origin.cause.run ?? ""
       console.out("input    kept from the run that this one retries: errand runs show \(run) \(step.path.shellQuoted)")
     case .value(let value):
       console.out("\nThe input, computed again from the record:")
-      console.show(value.shown, named: "input", hint: hint)
+      console.show(value.displayed, named: "input", hint: hint)
     }
-    if let output = shown.output {
+    if let output = displayed.output {
       console.out("")
-      console.show(output.shown, named: shown.outputName, hint: hint)
+      console.show(output.displayed, named: displayed.outputName, hint: hint)
     }
     if step.items != nil {
-      console.say("\nIts items have inputs of their own: errand runs show \(shown.run.id) '\(step.path)[0]'")
+      console.say("\nIts items have inputs of their own: errand runs show \(displayed.run.id) '\(step.path)[0]'")
     }
   }
 

@@ -94,7 +94,7 @@ struct RunsCommand: DispatchedCommand {
   /// Where the page after a run begins, which may also be given as a list in JSON names it.
   private func cursor(after page: String, _ requests: AgentRequests) async throws(RuntimeError) -> String {
     if RunListQuery.instant(ofCursor: page) != nil { return page }
-    let run = try await requests.shown(page)
+    let run = try await requests.displayed(page)
     guard let end = run.endedAt else {
       throw RuntimeError(.usage, "--after takes a run that is over, but \(run.id) is \(run.status.rawValue)")
     }
@@ -173,7 +173,7 @@ struct RunsCommand: DispatchedCommand {
     if let step = parsed["step"].text { return try await RunStepReport(dispatch: dispatch).run(step, session) }
     let (record, outputs, facts, isServed, holder) = try await session.access.asking(isReading: true) {
       requests throws(RuntimeError) in
-      let record = try await requests.shown(parsed["run"].text)
+      let record = try await requests.displayed(parsed["run"].text)
       let (facts, holder) = try await requests.facts(about: record, hasValues: false)
       return (record, try await requests.value(record.outputs), facts, try await requests.isServed(), holder)
     }

@@ -30,13 +30,13 @@ struct Table {
       rows.reduce(headings[column].displayWidth) { column < $1.count ? max($0, $1[column].displayWidth) : $0 }
     }
     let widths = width.map { fitted(full, areNumbers, to: max(1, $0)) } ?? full
-    let shown = headings.indices.filter { widths[$0] > 0 || full[$0] == 0 }
-    let isWhole = shown.count == headings.count
+    let displayed = headings.indices.filter { widths[$0] > 0 || full[$0] == 0 }
+    let isWhole = displayed.count == headings.count
     func line(_ cells: [String]) -> String {
-      let parts = shown.map { column in
+      let parts = displayed.map { column in
         let cell = column < cells.count ? cells[column].clipped(to: widths[column]) : ""
         let blanks = String(repeating: " ", count: max(0, widths[column] - cell.displayWidth))
-        return areNumbers[column] ? blanks + cell : isWhole && column == shown.last ? cell : cell + blanks
+        return areNumbers[column] ? blanks + cell : isWhole && column == displayed.last ? cell : cell + blanks
       }
       return (parts + (isWhole ? [] : ["…"])).joined(separator: String(repeating: " ", count: Table.gap))
     }
@@ -53,19 +53,19 @@ struct Table {
     var leftOut: [Int] = []
     let going = (named + full.indices.reversed().filter { !named.contains($0) }).dropLast()
     while true {
-      let shown = full.indices.filter { !leftOut.contains($0) }
+      let displayed = full.indices.filter { !leftOut.contains($0) }
       let marks = leftOut.isEmpty ? 0 : Table.gap + 1
-      let room = width - max(0, shown.count - 1) * Table.gap - marks
-      var widths = full.indices.map { shown.contains($0) ? full[$0] : 0 }
+      let room = width - max(0, displayed.count - 1) * Table.gap - marks
+      var widths = full.indices.map { displayed.contains($0) ? full[$0] : 0 }
       func isFitting() -> Bool { widths.reduce(0, +) <= room }
-      for group in named.isEmpty ? [shown] : named.filter(shown.contains).map({ [$0] }) {
+      for group in named.isEmpty ? [displayed] : named.filter(displayed.contains).map({ [$0] }) {
         for level in stride(from: width, through: 1, by: -1) where !isFitting() {
           for column in group { widths[column] = max(least[column], min(full[column], level)) }
         }
       }
       if isFitting() { return widths }
       guard leftOut.count < going.count else {
-        if let last = shown.first { widths[last] = max(1, width - marks) }
+        if let last = displayed.first { widths[last] = max(1, width - marks) }
         return widths
       }
       leftOut.append(going[leftOut.count])

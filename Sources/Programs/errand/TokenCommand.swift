@@ -98,12 +98,12 @@ struct TokenCommand: DispatchedCommand {
     let tokens = try await requests.ask(ListTokens()).tokens
     if asJSON {
       // The hash opens nothing.
-      let shown = tokens.map { token -> Value in
+      let displayed = tokens.map { token -> Value in
         var map = token.encoded().map ?? ValueMap()
         map["sha256"] = nil
         return .map(map)
       }
-      console.out(json: .list(shown))
+      console.out(json: .list(displayed))
       return .done
     }
     guard !tokens.isEmpty else {

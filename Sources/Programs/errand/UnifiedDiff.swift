@@ -71,29 +71,29 @@ struct UnifiedDiff {
       let count = lines[hunk].count { $0.sign == " " || $0.sign == sign }
       return "\(count == 0 ? before : before + 1)" + (count == 1 ? "" : ",\(count)")
     }
-    var shownLines = ["@@ -\(place("-")) +\(place("+")) @@"]
+    var displayedLines = ["@@ -\(place("-")) +\(place("+")) @@"]
     for line in lines[hunk] {
       let isEnded = line.bytes.last == ASCII.newline
       let bytes = isEnded ? line.bytes.dropLast() : line.bytes
       let isCut = bytes.last == ASCII.carriageReturn
       let range = bytes.startIndex..<(isCut ? bytes.endIndex - 1 : bytes.endIndex)
-      let text = secrets.reduce(String(decoding: line.source.shown(range), as: UTF8.self)) {
+      let text = secrets.reduce(String(decoding: line.source.displayed(range), as: UTF8.self)) {
         $0.replacing($1, with: MaskedText.mark)
       }
-      var shown = "\(line.sign)"
+      var displayed = "\(line.sign)"
       for scalar in text.unicodeScalars {
-        shown.unicodeScalars.append(
+        displayed.unicodeScalars.append(
           contentsOf: scalar == "\t" ? "\t".unicodeScalars : String(scalar).safe.unicodeScalars)
       }
       switch line.sign {
-      case "-": shown = Style.red.applied(to: shown, colour)
-      case "+": shown = Style.green.applied(to: shown, colour)
+      case "-": displayed = Style.red.applied(to: displayed, colour)
+      case "+": displayed = Style.green.applied(to: displayed, colour)
       default: break
       }
-      shownLines.append(isCut ? shown + "\r" : shown)
-      if !isEnded { shownLines.append("\\ No newline at end of file") }
+      displayedLines.append(isCut ? displayed + "\r" : displayed)
+      if !isEnded { displayedLines.append("\\ No newline at end of file") }
     }
-    return shownLines
+    return displayedLines
   }
 }
 

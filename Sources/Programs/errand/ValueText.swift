@@ -78,7 +78,7 @@ struct ValueText {
   private func add(_ value: Value, indent: String, depth: Int, to lines: inout Lines) {
     switch value.content {
     case .string(let text): for line in textLines(text, indent: indent) { lines.add(line) }
-    case .masked(let text): for line in textLines(text.shown, indent: indent) { lines.add(line) }
+    case .masked(let text): for line in textLines(text.displayed, indent: indent) { lines.add(line) }
     case .optional(let wrapped?): add(wrapped, indent: indent, depth: depth, to: &lines)
     case .list(let items):
       if let rows = tableLines(of: value, indent: indent) {

@@ -65,7 +65,7 @@ struct WhyCommand: DispatchedCommand {
   ) async throws(RuntimeError) -> Story {
     if parsed["at"].isGiven { throw unknown(subject, schedules, "has a schedule, which --at needs") }
     let record: RunRecord
-    do throws(RuntimeError) { record = try await requests.shown(subject) } catch {
+    do throws(RuntimeError) { record = try await requests.displayed(subject) } catch {
       guard error.kind == .noInput, !subject.couldBeRunID else { throw error }
       throw unknown(subject, schedules, "has a schedule or ever ran")
     }

@@ -35,7 +35,7 @@ func arguments() throws(UsageError) -> [String] {
     if let text = String(validating: bytes, as: UTF8.self) { return text }
     do throws(CharsetError) { return try Charset.utf8.text(of: bytes) } catch {
       throw UsageError(
-        "the argument '\(Charset.utf8.shownText(of: bytes).safe.excerpt(60))' \(error.message); write it in UTF-8",
+        "the argument '\(Charset.utf8.displayedText(of: bytes).safe.excerpt(60))' \(error.message); write it in UTF-8",
         help: "errand --help")
     }
   }

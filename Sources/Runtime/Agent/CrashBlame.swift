@@ -60,11 +60,11 @@ extension RunRecord {
     // Without items, because each crash happens at other items of a loop.
     var inFlight: [String] = []
     for step in stepsInOrder where step.isInFlight && inFlight.count < 5 {
-      let place = "'\(step.path.shown.withoutItems)'"
+      let place = "'\(step.path.displayed.withoutItems)'"
       if !inFlight.contains(place) { inFlight.append(place) }
     }
     if !inFlight.isEmpty { return "at \(inFlight.joined(separator: ", ")) or at what follows" }
-    return stepsInOrder.last.map { "at what follows '\($0.path.shown.withoutItems)'" } ?? "at its first step"
+    return stepsInOrder.last.map { "at what follows '\($0.path.displayed.withoutItems)'" } ?? "at its first step"
   }
 }
 

@@ -79,7 +79,7 @@ extension RunFormatter {
       let doubt = said.doubt.map { " " + "It was uncertain: \($0)".asEnd } ?? ""
       story.say(
         .person,
-        "\(said.by?.safe ?? "A person") said on \(clock.date(said.at)) that \(named(step.path.shown)) \(what).\(doubt)",
+        "\(said.by?.safe ?? "A person") said on \(clock.date(said.at)) that \(named(step.path.displayed)) \(what).\(doubt)",
         step: step.path, at: said.at)
     }
     for step in steps {
@@ -172,8 +172,8 @@ extension RunFormatter {
   ///   - record: The path of one of its records, if that differs.
   ///   - hasPlace: Whether to give the line of a step without an id.
   func named(_ path: StepPath, as record: StepPath? = nil, hasPlace: Bool = false) -> String {
-    guard path.shown.utf8.split(separator: ASCII.slash).last?.first == UInt8(ascii: "#"),
-      let step = conditions?.step(at: (record ?? path).shown)
+    guard path.displayed.utf8.split(separator: ASCII.slash).last?.first == UInt8(ascii: "#"),
+      let step = conditions?.step(at: (record ?? path).displayed)
     else { return "'\(path.safe)'" }
     let place = hasPlace ? step.location : nil
     let line = place.map { ", \($0.source.name):\($0.source.position(at: $0.range.lowerBound).line)" }

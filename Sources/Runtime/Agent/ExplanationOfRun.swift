@@ -296,7 +296,7 @@ struct RunFormatter {
       .status, "\(run.recipe.safe) is uncertain: it isn't known whether \(which), and a person has to check.",
       step: open.count == 1 ? open[0].path : nil)
     for step in open.prefix(12) {
-      let key = run.key(of: step).map { " Its idempotency key is \(SecretRegistry.shown(text: $0).safe)." } ?? ""
+      let key = run.key(of: step).map { " Its idempotency key is \(SecretRegistry.displayed(text: $0).safe)." } ?? ""
       let message = (step.error?.message ?? "its outcome isn't known").asEnd
       // The things to look at, as the action describes them.
       let look = step.error?.detail.map { " \($0.asEnd)" } ?? ""

@@ -34,7 +34,7 @@ package struct PlanRecord: Record {
     recipe = try member("recipe", record?.recipe)
     madeAt = try member("madeAt", record?.madeAt)
     wouldFail = try member("wouldFail", record?.wouldFail)
-    text = JSON.shown(try member("document", record.map { PlainJSON(value: $0.document) }).value, .pretty)
+    text = JSON.displayed(try member("document", record.map { PlainJSON(value: $0.document) }).value, .pretty)
   }
 
   /// A plan that was made for a run.

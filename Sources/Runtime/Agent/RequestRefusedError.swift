@@ -102,7 +102,7 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - names: The existing names, each with its recipe: to a caller who sees only some recipes, the others don't
-  ///     exist (`shown(to:)`).
+  ///     exist (`displayed(to:)`).
   ///   - rest: The text when there is no guess; nil for all names.
   package init(
     _ what: String, meaning name: String, among names: [(name: String, recipe: String)], otherwise rest: String? = nil
@@ -114,11 +114,11 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
   }
 
   /// The refusal for a caller, who may see only some recipes.
-  package func shown(to caller: AgentCaller) -> RequestRefusedError {
+  package func displayed(to caller: AgentCaller) -> RequestRefusedError {
     guard let choice, !caller.recipes.isEmpty else { return self }
-    var shown = self
-    shown.message = choice.message { recipe in caller.recipes.contains { $0.hasSameScalars(as: recipe) } }
-    return shown
+    var displayed = self
+    displayed.message = choice.message { recipe in caller.recipes.contains { $0.hasSameScalars(as: recipe) } }
+    return displayed
   }
 
   /// A plan that no longer holds.

@@ -36,7 +36,7 @@ package struct RunElsewhere {
   private mutating func updates(of run: RunRecord) -> [RunUpdate] {
     var updates: [RunUpdate] = []
     for step in run.steps where seen[step.path] != step.status {
-      let (path, title) = (step.path, step.path.shown)
+      let (path, title) = (step.path, step.path.displayed)
       if seen.updateValue(step.status, forKey: path) == nil {
         updates.append(.progress(.stepBegan(path: path, title: title, depth: 0)))
       }

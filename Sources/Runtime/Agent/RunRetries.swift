@@ -95,8 +95,8 @@ package final class RunRetries: Sendable {
       try await settle(&taken, by: given, in: ended, of: recipe, at: origin.at)
     } else if let step = taken.lazy.compactMap(\.stepWithUnusableAnswer).first {
       throw RunRefusedError(
-        "'\(step.shown)' was done, but its answer can't be used, and a retry doesn't do it again; say what it gave: "
-          + "errand runs retry \(ended.id) \(step.shown.shellQuoted) --output "
+        "'\(step.displayed)' was done, but its answer can't be used, and a retry doesn't do it again; say what it gave: "
+          + "errand runs retry \(ended.id) \(step.displayed.shellQuoted) --output "
           + (recipe.outputTemplate(ofStepAt: step).map(\.shellQuoted) ?? "JSON"))
     }
     do throws(StateError) { try await keeper.append([keeper.creation(of: origin)] + taken) } catch {
@@ -112,12 +112,12 @@ package final class RunRetries: Sendable {
     let answered = events.enumerated().compactMap { index, event in
       if case .attemptEnded(let end) = event { (index: index, end: end) } else { nil }
     }
-    let paths = joined(answered.map { "'\($0.end.step.shown)'" })
+    let paths = joined(answered.map { "'\($0.end.step.displayed)'" })
     guard !answered.isEmpty else {
       throw RunRefusedError(
         "no write of the run \(ended.id) gave an answer that can't be used, so a retry takes no output")
     }
-    let named = answered.filter { answer in given.step.map { $0.hasSameScalars(as: answer.end.step.shown) } ?? true }
+    let named = answered.filter { answer in given.step.map { $0.hasSameScalars(as: answer.end.step.displayed) } ?? true }
     guard let answer = named.first, named.count == 1 else {
       throw RunRefusedError(
         given.step.map { "the answer of '\($0)' isn't one that can't be used; these are: \(paths)" }

@@ -106,15 +106,15 @@ extension ScheduleHost {
     let known = refused.updateValue(paths, forKey: id) ?? []
     let now = time.now()
     let rows = paths.subtracting(known).sorted { $0.precedesByScalars($1) }.map { path in
-      let shown = store.secrets.finder.redact(path)
+      let displayed = store.secrets.finder.redact(path)
       let reason =
         unnamed.contains(path)
-        ? "the name '\(shown)' isn't valid UTF-8, so that no path can name the file; rename it"
-        : "the path '\(shown)' holds a known secret, and paths are kept as they are; rename the file"
+        ? "the name '\(displayed)' isn't valid UTF-8, so that no path can name the file; rename it"
+        : "the path '\(displayed)' holds a known secret, and paths are kept as they are; rename the file"
       tell(.seesNone(schedule: id, reason: reason))
       return StateEvent.slotDecided(
         SlotRecord(
-          schedule: id, slot: now, outcome: .refused, at: now, cause: RunCause(.file, schedule: id, path: shown),
+          schedule: id, slot: now, outcome: .refused, at: now, cause: RunCause(.file, schedule: id, path: displayed),
           reason: reason))
     }
     if !rows.isEmpty { await carryOut([Decision(schedule: id, events: rows)]) }

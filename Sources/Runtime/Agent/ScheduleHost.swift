@@ -892,9 +892,9 @@ extension ScheduleHost {
       throw RequestRefusedError(error)
     }
     guard let keyed else { return nil }
-    let shown = store.secrets.finder.redact(key.key)
+    let displayed = store.secrets.finder.redact(key.key)
     if let settled = keyed.settled {
-      guard settled.key?.request == key.request else { throw RequestRefusedError(.usedKey, keyed.isTaken(shown)) }
+      guard settled.key?.request == key.request else { throw RequestRefusedError(.usedKey, keyed.isTaken(displayed)) }
       return settled
     }
     let run = keyed.run
@@ -902,10 +902,10 @@ extension ScheduleHost {
     guard let known = record?.erasedAt == nil ? record?.origin.key ?? waiting?.key : nil else {
       throw RequestRefusedError(
         .ended,
-        "the key '\(shown)' belongs to the run \(run), which never began or whose data was deleted; use another key")
+        "the key '\(displayed)' belongs to the run \(run), which never began or whose data was deleted; use another key")
     }
     guard known.request == key.request else {
-      throw RequestRefusedError(.usedKey, keyed.isTaken(shown))
+      throw RequestRefusedError(.usedKey, keyed.isTaken(displayed))
     }
     if let record {
       return SlotRecord(

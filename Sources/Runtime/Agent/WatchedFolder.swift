@@ -81,7 +81,7 @@ package struct FileListing: Sendable {
         return
       }
       let bytes = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in Array(bytes.prefix { $0 != 0 }) }
-      let name = Charset.utf8.shownText(of: bytes)
+      let name = Charset.utf8.displayedText(of: bytes)
       guard FilePattern.part(part, matches: name) else { continue }
       guard name.utf8.elementsEqual(bytes) else {
         let wanted = parts.count == 1 ? DT_REG : DT_DIR
@@ -102,14 +102,14 @@ package struct FileListing: Sendable {
   private mutating func note(_ path: String, _ number: Int32) {
     unlisted.append(path)
     isBlind = isBlind || ![ENOENT, ENOTDIR, ELOOP].contains(number)
-    let shown = path.isEmpty ? "the folder of errand.yaml" : "'\(path)'"
+    let displayed = path.isEmpty ? "the folder of errand.yaml" : "'\(path)'"
     fault =
       fault
       ?? (number == ENOENT
-        ? "there is no folder \(shown)"
+        ? "there is no folder \(displayed)"
         : number == ENOTDIR || number == ELOOP
-          ? "\(shown) is no folder; links aren't followed"
-          : "\(shown) can't be listed: \(String(cString: strerror(number)))")
+          ? "\(displayed) is no folder; links aren't followed"
+          : "\(displayed) can't be listed: \(String(cString: strerror(number)))")
   }
 
   private mutating func add(_ name: String, in folder: Int32, at path: String) {

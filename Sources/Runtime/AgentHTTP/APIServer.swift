@@ -150,7 +150,7 @@ package final class APIServer: Sendable {
     let began = time.elapsed()
     var context = context(of: request)
     do throws(Problem) { response = try await answered(request, &context) } catch {
-      response = shown(error, to: request, context)
+      response = displayed(error, to: request, context)
       if context.isKnown { response = masked(response) }
     }
     metrics.count(status: response.status, after: time.elapsed() - began)
@@ -193,12 +193,12 @@ package final class APIServer: Sendable {
         default: .refusal(.request)
         }
       let problem = Problem(kind, kind == .refusal(.request) ? text : kind.remedy)
-      return APIServer.withSecurityHeaders(shown(problem, to: request, context(of: request)))
+      return APIServer.withSecurityHeaders(displayed(problem, to: request, context(of: request)))
     }
   }
 
   /// A problem as a person sees it, or as a program reads it.
-  private func shown(_ problem: Problem, to request: HTTPServerRequest, _ context: RequestContext) -> HTTPServerResponse
+  private func displayed(_ problem: Problem, to request: HTTPServerRequest, _ context: RequestContext) -> HTTPServerResponse
   {
     guard context.isPage else { return problem.response }
     let isForm = request.method == "POST" && problem.kind != .foreignOrigin
@@ -215,7 +215,7 @@ package final class APIServer: Sendable {
     guard case .bytes(let bytes) = response.body else { return response }
     var response = response
     let isJSON = response.headers["Content-Type"]?.hasPrefix("text/") != true
-    response.body = .bytes(store.secrets.shown(bytes, isJSON: isJSON))
+    response.body = .bytes(store.secrets.displayed(bytes, isJSON: isJSON))
     return response
   }
 
@@ -460,7 +460,7 @@ package final class APIServer: Sendable {
         sink.onTermination = { _ in task.cancel() }
         return stream
       }, sees: { caller.sees(recipe: $0) }, seesData: caller.seesData,
-      hide: { [store] in store.secrets.shown($0) })
+      hide: { [store] in store.secrets.displayed($0) })
   }
 
   // MARK: Streams

@@ -105,7 +105,7 @@ struct ExactHandler: Sendable {
     if let small {
       return HTTPServerResponse(
         headers: ["Content-Type": ExactForm.answer],
-        body: .bytes(ExactHandler.text(of: secrets?.shown(small) ?? small)))
+        body: .bytes(ExactHandler.text(of: secrets?.displayed(small) ?? small)))
     }
     var response = HTTPServerResponse(headers: ["Content-Type": ExactForm.answer])
     response.block = ExactWriter.piece
@@ -133,10 +133,10 @@ struct ExactHandler: Sendable {
   }
 
   private func refusalText(_ refusal: RequestRefusedError) -> [UInt8] {
-    ExactHandler.text(of: service.store.secrets.shown(ExactForm.refused(refusal)))
+    ExactHandler.text(of: service.store.secrets.displayed(ExactForm.refused(refusal)))
   }
 
-  private static func text(of value: Value) -> [UInt8] { Array(JSON.shown(value).utf8) + [ASCII.newline] }
+  private static func text(of value: Value) -> [UInt8] { Array(JSON.displayed(value).utf8) + [ASCII.newline] }
 
   /// The response with the events of an operation.
   func events(
@@ -192,7 +192,7 @@ private struct ExactEvents: RunEvents {
   }
 
   @discardableResult
-  func send(_ value: Value) -> Bool { queue.send(Array(JSON.shown(secrets.shown(value)).utf8) + [ASCII.newline]) }
+  func send(_ value: Value) -> Bool { queue.send(Array(JSON.displayed(secrets.displayed(value)).utf8) + [ASCII.newline]) }
 }
 
 /// The lines that a client hasn't read yet.

@@ -13,7 +13,7 @@ package enum OpenAPIDocument {
   ///   - program: The program with its version.
   ///   - servers: The URLs of the API, if they are known.
   package static func text(program: String, servers: [String] = []) -> String {
-    JSON.shown(value(program: program, servers: servers), .pretty)
+    JSON.displayed(value(program: program, servers: servers), .pretty)
   }
 
   static func value(program: String, servers: [String]) -> Value {

@@ -187,7 +187,7 @@ package struct Problem: Error, Sendable {
     }
     if !changes.isEmpty { body["changes"] = .list(changes.map { .string($0) }) }
     var response = HTTPServerResponse.json(
-      JSON.shown(.map(body)), status: status ?? kind.status, type: "application/problem+json")
+      JSON.displayed(.map(body)), status: status ?? kind.status, type: "application/problem+json")
     response.headers.fields += headers.fields
     return response
   }

@@ -39,8 +39,8 @@ final class EventStream: RunEvents {
   /// This is separate from the sending, because each of many streams holds the variables of its async function.
   private func message(of event: RunEvent) -> [UInt8] {
     switch event {
-    case .progress(let progress): progress.shown(withData: seesData).map { message("progress", $0) } ?? []
-    case .waits(let wait): message("waits", wait.shown(withData: seesData))
+    case .progress(let progress): progress.displayed(withData: seesData).map { message("progress", $0) } ?? []
+    case .waits(let wait): message("waits", wait.displayed(withData: seesData))
     case .notice(let notice):
       notice.run.map { message(notice.kind.rawValue, of: $0, isListed: true) }
         ?? message(notice.kind.rawValue, .object([:]))
@@ -67,7 +67,7 @@ final class EventStream: RunEvents {
   }
 
   private func message(_ event: String, _ value: Value) -> [UInt8] {
-    let data = secrets.shown(Array(JSON.shown(value).utf8), isJSON: true)
+    let data = secrets.displayed(Array(JSON.displayed(value).utf8), isJSON: true)
     return Array("event: \(event)\ndata: ".utf8) + data + [ASCII.newline, ASCII.newline]
   }
 
@@ -93,18 +93,18 @@ final class EventStream: RunEvents {
 }
 
 extension RunWait {
-  fileprivate func shown(withData: Bool) -> Value {
-    var shown = ValueMap([("status", .string(status.rawValue))])
-    shown["until"] = until.map { .string("\($0)") }
-    if withData { shown["reason"] = reason.map { .string($0) } }
-    shown["url"] = url.map { .string($0) }
-    return .map(shown)
+  fileprivate func displayed(withData: Bool) -> Value {
+    var displayed = ValueMap([("status", .string(status.rawValue))])
+    displayed["until"] = until.map { .string("\($0)") }
+    if withData { displayed["reason"] = reason.map { .string($0) } }
+    displayed["url"] = url.map { .string($0) }
+    return .map(displayed)
   }
 }
 
 extension Progress {
   /// The progress for a caller; nil if all of it is what only callers with the scope `data` see.
-  fileprivate func shown(withData: Bool) -> Value? {
+  fileprivate func displayed(withData: Bool) -> Value? {
     if withData { return value }
     switch self {
     case .printed, .reported: return nil

@@ -69,6 +69,6 @@ struct WebhookHandler {
   }
 
   private static func receipt(_ id: String, isNew: Bool) -> HTTPServerResponse {
-    .json(JSON.shown(.object(["id": .string(id), "isNew": .bool(isNew)])), status: isNew ? 202 : 200)
+    .json(JSON.displayed(.object(["id": .string(id), "isNew": .bool(isNew)])), status: isNew ? 202 : 200)
   }
 }

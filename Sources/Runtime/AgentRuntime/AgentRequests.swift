@@ -127,7 +127,7 @@ package struct AgentRequests: Sendable {
   }
 
   /// The record of the run that a text names.
-  package func shown(_ name: String?) async throws(RuntimeError) -> RunRecord {
+  package func displayed(_ name: String?) async throws(RuntimeError) -> RunRecord {
     try await read(try await ask(ShowRun.with { $0.run = name ?? "" }).record)
   }
 

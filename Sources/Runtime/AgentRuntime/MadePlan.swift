@@ -15,7 +15,7 @@ package struct MadePlan: Sendable {
   /// When its clock began.
   package var instant: Timestamp? { document["plannedAt"]?.string.flatMap { Timestamp($0) } }
   /// The document as people and files have it.
-  package var text: String { JSON.shown(document, .pretty) }
+  package var text: String { JSON.displayed(document, .pretty) }
 }
 
 /// A run to plan, with the data that was read for it.

@@ -80,7 +80,7 @@ extension Workspace {
     if error.code == EISDIR { return "; name a recipe in it" }
     guard error.isNotFound else { return "" }
     if error.path == "-" { return "; standard input is /dev/stdin" }
-    let files = ((try? recipeFiles()) ?? []).map { Workspace.shown($0) }
+    let files = ((try? recipeFiles()) ?? []).map { Workspace.displayed($0) }
     func stem(_ path: String) -> String {
       let name = path.split(separator: "/").last.map { String($0) } ?? path
       return name.split(separator: ".").first.map { String($0) } ?? name
@@ -92,7 +92,7 @@ extension Workspace {
   }
 
   /// The path as the user would type it in the working folder.
-  package static func shown(_ path: String) -> String {
+  package static func displayed(_ path: String) -> String {
     let here = workingFolder + "/"
     return path.hasPrefix(here) ? String(path.dropFirst(here.count)) : path
   }

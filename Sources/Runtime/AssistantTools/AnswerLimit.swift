@@ -43,7 +43,7 @@ enum AnswerLimit {
   }
 
   private static func fitted(_ value: Value, _ required: Set<String>) -> (value: Value, isShort: Bool) {
-    func fits(_ value: Value) -> Bool { JSON.shown(value).utf8.count <= most }
+    func fits(_ value: Value) -> Bool { JSON.displayed(value).utf8.count <= most }
     if fits(value) { return (value, false) }
     var (short, items) = (value, most)
     repeat {

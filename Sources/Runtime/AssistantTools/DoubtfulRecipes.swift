@@ -41,9 +41,9 @@ extension ToolCaller {
 
   /// The text of a recipe's file; nil if it isn't known.
   private func text(of recipe: RecipeRecord) async -> String? {
-    let shown = try? await ask(ShowRecipe.with { $0.recipe = recipe.name }).recipe
-    guard let shown, shown.file == recipe.file, !shown.isInForce else { return nil }
-    return shown.text
+    let displayed = try? await ask(ShowRecipe.with { $0.recipe = recipe.name }).recipe
+    guard let displayed, displayed.file == recipe.file, !displayed.isInForce else { return nil }
+    return displayed.text
   }
 }
 

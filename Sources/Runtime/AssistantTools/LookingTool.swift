@@ -123,8 +123,8 @@ enum LookingTool: String, CaseIterable {
     guard let answer = try await answer(found, named, caller), let value = try? answer.encoded() else {
       throw RequestRefusedError(.state, "the agent answered something else")
     }
-    let plain = value.shownAsJSON
-    return (ToolResult(JSON.shown(plain, .pretty), structured: plain), start)
+    let plain = value.displayedAsJSON
+    return (ToolResult(JSON.displayed(plain, .pretty), structured: plain), start)
   }
 
   /// Which actions are listed.
@@ -181,8 +181,8 @@ enum LookingTool: String, CaseIterable {
     case var list as RunList:
       list.open = list.open.map(\.alone)
       return RunListAnswer(list, withData: caller.seesData)
-    case let shown as ShowRun.Answer:
-      let record = try await shown.record()
+    case let displayed as ShowRun.Answer:
+      let record = try await displayed.record()
       var answer = RunAnswer(record.alone, withData: caller.seesData)
       if caller.seesData, case .blob(let blob)? = record.outputs {
         answer.outputs = try await caller.ask(ReadValue(blob, of: record.id)).value().asPlainJSON
@@ -192,7 +192,7 @@ enum LookingTool: String, CaseIterable {
     case let checked as CheckText.Answer: return FindingListAnswer(checked.findings)
     case let listed as ListActions.Answer:
       var answer = ActionListAnswer()
-      var entries = Value.list(listed.actions).shownAsJSON.list ?? []
+      var entries = Value.list(listed.actions).displayedAsJSON.list ?? []
       if let plugin = named.plugin {
         let plugins = entries.compactMap { $0["id"]?.string.map { String($0.prefix { $0 != "." }) } }
         entries = entries.filter { $0["id"]?.string?.hasPrefix("\(plugin).") == true }
@@ -225,5 +225,5 @@ enum LookingTool: String, CaseIterable {
 
 extension Value {
   /// The value as JSON has it, in which every value has a form.
-  var shownAsJSON: Value { (try? JSON.parse(JSON.shown(self), limits: .init(depth: JSON.deepest))) ?? .null }
+  var displayedAsJSON: Value { (try? JSON.parse(JSON.displayed(self), limits: .init(depth: JSON.deepest))) ?? .null }
 }

@@ -49,15 +49,15 @@ enum PlanText {
     init(most: Int, bytes: Int) { (self.most, self.bytes) = (most, bytes) }
 
     var all: [String] {
-      var shown: [String] = []
+      var displayed: [String] = []
       for longest in PlanText.longest {
-        shown = lines.map { text in
+        displayed = lines.map { text in
           let rest = text.unicodeScalars.count - longest
           return rest > 0 ? "\(text.shortened(to: longest)) (\(rest) more characters, not shown here)" : text
         }
-        if shown.reduce(0, { $0 + $1.utf8.count + 1 }) <= bytes { break }
+        if displayed.reduce(0, { $0 + $1.utf8.count + 1 }) <= bytes { break }
       }
-      return left > 0 ? shown + ["  … and \(counted(left, "line")) more, not shown here"] : shown
+      return left > 0 ? displayed + ["  … and \(counted(left, "line")) more, not shown here"] : displayed
     }
 
     mutating func add(_ text: String) {
@@ -96,15 +96,15 @@ enum PlanText {
   private static func words(_ value: Value) -> String {
     if let reason = value["$unknown"]?.string, value.map?.count == 1 { return "(\(reason))" }
     if value["$withSecret"] != nil, value.map?.count == 1 { return MaskedText.mark }
-    return value.string ?? JSON.shown(shown(value))
+    return value.string ?? JSON.displayed(displayed(value))
   }
 
   /// A value as the state keeps it, with marks in place of the secrets in it.
-  private static func shown(_ value: Value) -> Value {
+  private static func displayed(_ value: Value) -> Value {
     if value.map?.count == 1, value["$withSecret"] != nil { return .string(MaskedText.mark) }
     switch value.content {
-    case .list(let items): return .list(items.map(shown))
-    case .map(let map): return .map(map.mapValues(shown))
+    case .list(let items): return .list(items.map(displayed))
+    case .map(let map): return .map(map.mapValues(displayed))
     default: return value
     }
   }

@@ -75,7 +75,7 @@ struct RecipeCall: Sendable {
     var content = ValueMap([("status", .string(status))])
     content["run"] = run.map { .string($0) }
     for (name, value) in more { content[name] = value }
-    let json = JSON.shown(.map(content), .pretty)
+    let json = JSON.displayed(.map(content), .pretty)
     return ToolResult(text.map { "\($0)\n\n\(json)" } ?? json, structured: .map(content), isError: isError)
   }
 
@@ -271,7 +271,7 @@ struct RecipeCall: Sendable {
     case nil: break
     }
     if [.succeeded, .skipped].contains(record.status) {
-      return result(record.status.rawValue, run: record.id, ["outputs": outputs?.shownAsJSON])
+      return result(record.status.rawValue, run: record.id, ["outputs": outputs?.displayedAsJSON])
     }
     let why = try? await caller.ask(ExplainRun.with { $0.run = record.id }).explanation.text
     let reason = record.error?.message ?? record.reason
@@ -395,12 +395,12 @@ private final class ProgressTeller: Sendable {
       return told.count
     }
     guard let count else { return }
-    let shown = (caller.hide(.string(text)).string ?? text).shortened(to: AnswerLimit.mostOfSentence)
+    let displayed = (caller.hide(.string(text)).string ?? text).shortened(to: AnswerLimit.mostOfSentence)
     await notify(
       .notification(
         method: "notifications/progress",
         params: ValueMap([
-          ("progressToken", token.value), ("progress", .int(count)), ("message", .string(shown)),
+          ("progressToken", token.value), ("progress", .int(count)), ("message", .string(displayed)),
         ])))
   }
 }

@@ -151,7 +151,7 @@ package struct ToolService: Sendable {
     }
     var (page, bytes) = ([Value](), 0)
     while let tool = rest.first {
-      bytes += JSON.shown(tool).utf8.count
+      bytes += JSON.displayed(tool).utf8.count
       if !page.isEmpty, bytes > ToolService.mostOfPage { break }
       page.append(tool)
       rest = rest.dropFirst()

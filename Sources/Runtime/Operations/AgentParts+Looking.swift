@@ -60,7 +60,7 @@ extension AgentParts {
       let list = try await runs(try query.narrowed(to: recipes))
       return recipes.areAll ? list : list.limited(to: recipes)
     } catch {
-      throw error.shown(to: caller)
+      throw error.displayed(to: caller)
     }
   }
 

@@ -83,7 +83,7 @@ package struct AgentParts: Sendable {
   ) throws(RequestRefusedError) -> RunKey? {
     guard var key = try runKey(text, of: caller) else { return nil }
     do throws(StateError) {
-      key.request = SHA256.digest(of: Array(JSON.shown(try store.secrets.masked(.list(request))).utf8))
+      key.request = SHA256.digest(of: Array(JSON.displayed(try store.secrets.masked(.list(request))).utf8))
     } catch {
       throw RequestRefusedError(error)
     }
@@ -128,11 +128,11 @@ package struct AgentParts: Sendable {
     guard let found else { return nil }
     try check(found, nil, against: key)
     let id = found.run
-    let shown = store.secrets.finder.redact(key.key)
+    let displayed = store.secrets.finder.redact(key.key)
     guard let record = try await keptRun(id), record.erasedAt == nil else {
       throw RequestRefusedError(
         .ended,
-        "the key '\(shown)' belongs to the run \(id), whose data was deleted; use another key for a new run")
+        "the key '\(displayed)' belongs to the run \(id), whose data was deleted; use another key for a new run")
     }
     try check(found, record.origin.key, against: key)
     let others =
@@ -142,7 +142,7 @@ package struct AgentParts: Sendable {
       let names = others.map { "'\($0)'" }.joined(separator: ", ")
       throw RequestRefusedError(
         .usedKey,
-        "the key '\(shown)' belongs to the run \(id), which has other values of \(names); use another key for a new run"
+        "the key '\(displayed)' belongs to the run \(id), which has other values of \(names); use another key for a new run"
       )
     }
     return record

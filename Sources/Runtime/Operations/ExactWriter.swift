@@ -25,13 +25,13 @@ package struct ExactWriter {
   }
 
   mutating func write(_ value: Value) async throws {
-    pending += try JSON.write(secrets?.shown(value) ?? value)
+    pending += try JSON.write(secrets?.displayed(value) ?? value)
     if pending.count >= ExactWriter.piece { try await flush() }
   }
 
   /// Writes a stretch of JSON as it is stored.
   mutating func write(stored bytes: [UInt8]) async throws {
-    pending += secrets?.shown(bytes, isJSON: false) ?? bytes
+    pending += secrets?.displayed(bytes, isJSON: false) ?? bytes
     if pending.count >= ExactWriter.piece { try await flush() }
   }
 

@@ -65,9 +65,9 @@ extension ScheduleHost {
           isSandbox: schedules.isSandbox),
         schedules: schedules, explain: nil, clock: nil, planner: nil, survey: nil)
       let operation = try OperationList.read(line)
-      return store.secrets.shown(try await agent.performed(operation, for: caller).exact())
+      return store.secrets.displayed(try await agent.performed(operation, for: caller).exact())
     } catch {
-      return store.secrets.shown(ExactForm.refused(error))
+      return store.secrets.displayed(ExactForm.refused(error))
     }
   }
 }

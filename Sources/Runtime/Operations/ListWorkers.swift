@@ -18,7 +18,7 @@ package struct ListWorkers: Operation {
   package func run(
     on _: Everything, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> WorkerList {
-    WorkerList(try await agent.workers().map { $0.shown(to: caller) })
+    WorkerList(try await agent.workers().map { $0.displayed(to: caller) })
   }
 
   package static func view(_ workers: WorkerList, for caller: AgentCaller) -> WorkerListAnswer {

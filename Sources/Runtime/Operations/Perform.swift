@@ -59,7 +59,7 @@ extension AgentParts {
       if !caller.recipes.isEmpty { answer = answer.limited(to: VisibleRecipes(caller.recipes)) }
       return answer
     } catch {
-      throw error.shown(to: caller)
+      throw error.displayed(to: caller)
     }
   }
 
@@ -75,14 +75,14 @@ extension AgentParts {
       let target = try await admitted(operation, for: caller)
       try await operation.run(on: target, in: self, for: caller, to: seen)
     } catch {
-      throw error.shown(to: caller)
+      throw error.displayed(to: caller)
     }
   }
 
   /// Refuses an operation that its caller may not run, or whose target the caller doesn't find.
   package func check(_ operation: some Operation, for caller: AgentCaller) async throws(RequestRefusedError) {
     do throws(RequestRefusedError) { _ = try await admitted(operation, for: caller) } catch {
-      throw error.shown(to: caller)
+      throw error.displayed(to: caller)
     }
   }
 

@@ -16,7 +16,7 @@ package struct WorkerList: Record, UnlimitedAnswer {
 
 extension WorkerRecord: UnlimitedAnswer {
   /// The worker as a caller sees it.
-  func shown(to caller: AgentCaller) -> WorkerRecord {
+  func displayed(to caller: AgentCaller) -> WorkerRecord {
     if caller.scopes.contains(.steer) { return self }
     var worker = self
     // As with GET /connections, which connections and secrets there are is for callers who repair runs.

@@ -61,7 +61,7 @@ package struct Recording: Sendable {
     var body: Body?
 
     /// The request as people see it.
-    var shown: String { HTTPRequest.shown(recorded: "\(method) \(url)") }
+    var displayed: String { HTTPRequest.displayed(recorded: "\(method) \(url)") }
   }
 
   enum Outcome: Sendable {
@@ -217,7 +217,7 @@ extension Recording {
     document["exchanges"] = .list(exchanges.map(\.value))
     if !files.isEmpty { document["files"] = .list(files.map(\.value)) }
     document["calls"] = calls.map { .list($0) }
-    return JSON.shown(.map(document), .pretty) + "\n"
+    return JSON.displayed(.map(document), .pretty) + "\n"
   }
 
   /// Reads a file.

@@ -41,7 +41,7 @@ package final class Replay: CallInterceptor {
   package var unplayed: [String] {
     let isPlayed = isPlayed.withLock { $0 }
     let isCallPlayed = isCallPlayed.withLock { $0 }
-    return zip(recording.exchanges, isPlayed).filter { !$0.1 }.map(\.0.request.shown)
+    return zip(recording.exchanges, isPlayed).filter { !$0.1 }.map(\.0.request.displayed)
       + zip(recording.calls ?? [], isCallPlayed).filter { !$0.1 && $0.0["part"] == nil }
       .compactMap { $0.0["action"]?.string }
   }
@@ -160,11 +160,11 @@ package final class Replay: CallInterceptor {
       }
       let reason =
         nearest.map {
-          HTTPRequest.shown(
-            recorded: "the nearest is \($0.exchange.request.shown): \($0.differences.joined(separator: ", "))")
+          HTTPRequest.displayed(
+            recorded: "the nearest is \($0.exchange.request.displayed): \($0.differences.joined(separator: ", "))")
         } ?? "all that it holds of '\(connection)' has been replayed"
-      let shown = redactors[redactors.count - 1].redact("\(request.method) \(request.redactedURL)")
-      let error = keep("The recording holds no request \(shown); \(reason).")
+      let displayed = redactors[redactors.count - 1].redact("\(request.method) \(request.redactedURL)")
+      let error = keep("The recording holds no request \(displayed); \(reason).")
       return .failure(HTTPError(.invalidRequest, error.message, sent: .nothing))
     }
   }
@@ -285,7 +285,7 @@ struct RequestMeaning {
         compare(pair.0, pair.1, at: "\(path)[\(index)]", &found)
       }
     case (.string(let left), .string(let right)) where meansSame(left, right): break
-    default: found.append("\(path) is \(shown(value)) instead of \(shown(recorded))")
+    default: found.append("\(path) is \(displayed(value)) instead of \(displayed(recorded))")
     }
   }
 
@@ -325,7 +325,7 @@ struct RequestMeaning {
     return true
   }
 
-  private static func shown(_ value: Value) -> String {
-    JSON.shown(value).excerpt(60)
+  private static func displayed(_ value: Value) -> String {
+    JSON.displayed(value).excerpt(60)
   }
 }

@@ -227,9 +227,9 @@ extension BatchRecord {
   /// Its content in words, for the reason that no run starts with it.
   package var words: String {
     let most = 10
-    let shown = events.prefix(most).map { files[$0]?.path ?? $0 }.joined(separator: ", ")
+    let displayed = events.prefix(most).map { files[$0]?.path ?? $0 }.joined(separator: ", ")
     let rest = events.count > most ? " and \(events.count - most) more" : ""
-    return "it had gathered \(counted): \(shown)\(rest)"
+    return "it had gathered \(counted): \(displayed)\(rest)"
   }
 }
 

@@ -300,7 +300,7 @@ extension SecretFinder {
   }
 
   /// A text of an answer with each secret as `•••`.
-  func shown(_ bytes: [UInt8]) -> [UInt8] {
+  func displayed(_ bytes: [UInt8]) -> [UInt8] {
     var kept: [UInt8] = []
     var copied = 0
     for find in findsToShow(in: bytes) {
@@ -314,19 +314,19 @@ extension SecretFinder {
   }
 
   /// The value with `•••` for each secret in its texts, and for each number that holds one.
-  func shown(_ value: Value) -> Value {
+  func displayed(_ value: Value) -> Value {
     switch value.content {
     case .string(let text):
       let bytes = Array(text.utf8)
-      return findsToShow(in: bytes).isEmpty ? value : .string(String(decoding: shown(bytes), as: UTF8.self))
+      return findsToShow(in: bytes).isEmpty ? value : .string(String(decoding: displayed(bytes), as: UTF8.self))
     case .int, .uint, .double:
       guard hasNumbers, let text = try? JSON.text(value), !names(in: text).isEmpty else { return value }
       return .string(MaskedText.mark)
-    case .list(let items): return .list(items.map(shown))
+    case .list(let items): return .list(items.map(displayed))
     case .map(let map):
       var made = ValueMap()
       made.reserveCapacity(map.count)
-      for member in map.members { made[shown(member.key)] = shown(member.value) }
+      for member in map.members { made[displayed(member.key)] = displayed(member.value) }
       return .map(made)
     default: return value
     }

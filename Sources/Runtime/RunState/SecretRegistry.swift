@@ -102,7 +102,7 @@ package final class SecretRegistry: Sendable {
     var names: Set<String> = []
     _ = try masked(value).replacingMasked {
       names.formUnion($0.secretNames)
-      return .string($0.shown)
+      return .string($0.displayed)
     }
     return names
   }
@@ -205,7 +205,7 @@ package final class SecretRegistry: Sendable {
       guard text.utf8.starts(with: SecretRegistry.beginning.utf8) else { return text }
       value = Value(.masked(MaskedText(.string, [.plain(Array(text.utf8))])))
     }
-    return JSON.shown(value.encoded())
+    return JSON.displayed(value.encoded())
   }
 
   private static let beginning = "{\"\(MaskedText.Kind.string.rawValue)\":"
@@ -218,7 +218,7 @@ package final class SecretRegistry: Sendable {
   }
 
   /// The result of `masked(text:)`, for people.
-  package static func shown(text: String) -> String { value(ofText: text).shown.string ?? text }
+  package static func displayed(text: String) -> String { value(ofText: text).displayed.string ?? text }
 
   private static func value(ofText text: String) -> Value {
     guard text.utf8.starts(with: beginning.utf8), let value = try? Value(reading: JSON.parse(text)) else {
@@ -325,17 +325,17 @@ extension SecretRegistry {
   ///
   /// A secret may become known after a text with it was stored, so stored texts are searched again when they leave the
   /// state. The bytes are searched once, and the JSON is taken apart only if a secret is found.
-  package func shown(_ bytes: [UInt8], isJSON: Bool) -> [UInt8] {
+  package func displayed(_ bytes: [UInt8], isJSON: Bool) -> [UInt8] {
     let finder = finder
     if finder.isEmpty || finder.findsToShow(in: bytes).isEmpty { return bytes }
-    if isJSON, let value = try? JSON.parse(bytes) { return Array(JSON.shown(finder.shown(value)).utf8) }
-    return finder.shown(bytes)
+    if isJSON, let value = try? JSON.parse(bytes) { return Array(JSON.displayed(finder.displayed(value)).utf8) }
+    return finder.displayed(bytes)
   }
 
   /// A value without the secrets that are known now.
-  package func shown(_ value: Value) -> Value {
+  package func displayed(_ value: Value) -> Value {
     let finder = finder
-    return finder.isEmpty ? value : finder.shown(value)
+    return finder.isEmpty ? value : finder.displayed(value)
   }
 }
 
@@ -532,7 +532,7 @@ extension Value {
   /// places under `masked`.
   package var recordWithMarks: Value {
     let record = withMaskedRead
-    guard var map = record.shown.map else { return self }
+    guard var map = record.displayed.map else { return self }
     let paths = record.maskedPaths
     if !paths.isEmpty { map["masked"] = .list(paths.map { .string($0) }) }
     return .map(map)

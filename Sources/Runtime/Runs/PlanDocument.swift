@@ -314,6 +314,6 @@ extension Plan {
 
   private static func words(_ value: Value?) -> String {
     guard let value else { return "nothing" }
-    return JSON.shown(value)
+    return JSON.displayed(value)
   }
 }

@@ -18,7 +18,7 @@ extension Planner {
     let missing = input.firstUnknown
     /// The unknown in the input if something fails before.
     var doubt = missing == nil ? given.otherwise?.firstUnknown : nil
-    let shown = shown(call, input)
+    let displayed = displayed(call, input)
     let later = PlannedValue(Unknown("known after '\(name(of: step, path))'").value(of: call.outputType))
     switch action.effect {
     case .write, .idempotentWrite:
@@ -31,7 +31,7 @@ extension Planner {
       return later
     case .consume:
       try check(input, missing, of: call, step, at: path)
-      note(.notCalled(shown), at: path)
+      note(.notCalled(displayed), at: path)
       // Its changes on this machine, such as a new file.
       let changed = footprint(of: call, input, at: path).changes.filter { $0 != .everything }
       noteChanges(changed, by: name(of: step, path), of: call, told: nil)
@@ -40,25 +40,25 @@ extension Planner {
       if let missing { return PlannedValue(Unknown(missing.reason).value(of: call.outputType)) }
     case .read:
       if let missing {
-        note(.notRead(shown, Plan.Reason("its input is \(missing.reason)")), at: path)
+        note(.notRead(displayed, Plan.Reason("its input is \(missing.reason)")), at: path)
         return later
       }
       if let laterRound {
         try check(input, missing, of: call, step, at: path)
-        note(.notRead(shown, Plan.Reason("what is there then is \(laterRound.reason)")), at: path)
+        note(.notRead(displayed, Plan.Reason("what is there then is \(laterRound.reason)")), at: path)
         return later
       }
       let reads = footprint(of: call, input, at: path).reads
       if let reason = reasonToWait(before: reads) {
         try check(input, missing, of: call, step, at: path)
-        note(.notRead(shown, reason), at: path)
+        note(.notRead(displayed, reason), at: path)
         return later
       }
       let other = otherChanges.writer(before: reads) ?? fork.otherWriter(beside: position, of: reads)
       fork.rely(on: reads, isDoubted: other != nil, in: position)
       if let reason = other {
         if failing != nil {
-          note(.notRead(shown, Plan.Reason("what is there then is \(reason)")), at: path)
+          note(.notRead(displayed, Plan.Reason("what is there then is \(reason)")), at: path)
           return later
         }
         doubt = doubt ?? Unknown(reason)
@@ -72,7 +72,7 @@ extension Planner {
     }
     if action.effect == .read {
       plan.reads.append(
-        Plan.Read(path: path, call: shown, output: try hashes(of: masked(action.output.withoutVolatile(known(answer)))))
+        Plan.Read(path: path, call: displayed, output: try hashes(of: masked(action.output.withoutVolatile(known(answer)))))
       )
     }
     let output: Value
@@ -139,7 +139,7 @@ extension Planner {
     } else {
       preview = try await self.preview(of: call, step, input, footprint, at: path)
     }
-    note(.write(shown(call, input), preview), at: path)
+    note(.write(displayed(call, input), preview), at: path)
     noteChanges(footprint.changes, by: name(of: step, path), of: call, told: preview.changes)
   }
 
@@ -267,7 +267,7 @@ extension Planner {
   // MARK: Display
 
   /// An action with its input, without secrets.
-  func shown(_ call: ActionCall, _ input: Value) -> Plan.Call {
+  func displayed(_ call: ActionCall, _ input: Value) -> Plan.Call {
     let input = call.input.replacingSecrets(in: input) { Unknown($0) == nil ? .string("•••") : $0 }
     return Plan.Call(
       action: call.action.id, connection: call.connection, input: masked(input, FieldType.object(call.action.input)))
@@ -284,22 +284,22 @@ extension Planner {
       let text = String(decoding: bytes, as: UTF8.self)
       return redactor.redact(text) == text ? value : .string(MaskedText.mark)
     case (_, .int), (_, .uint), (_, .double):
-      let text = JSON.shown(value)
+      let text = JSON.displayed(value)
       return redactor.redact(text).hasSameScalars(as: text) ? value : .string(MaskedText.mark)
     case (_, .list(let items)):
       let element: FieldType? = if case .list(let element)? = type { element } else { nil }
       return .list(items.map { masked($0, element) })
     case (_, .map(let map)):
-      var shown = ValueMap()
+      var displayed = ValueMap()
       for member in map.members {
         switch type {
         case .object(let schema):
-          shown[member.key] = masked(member.value, schema.fields.first { $0.name == member.name }?.type)
-        case .map(let element): shown[masked(member.key)] = masked(member.value, element)
-        default: shown[masked(member.key)] = masked(member.value)
+          displayed[member.key] = masked(member.value, schema.fields.first { $0.name == member.name }?.type)
+        case .map(let element): displayed[masked(member.key)] = masked(member.value, element)
+        default: displayed[masked(member.key)] = masked(member.value)
         }
       }
-      return .map(shown)
+      return .map(displayed)
     default: return value
     }
   }

@@ -227,7 +227,7 @@ package final class Planner {
           _ = try await whole(step, in: PlannedEnvironment(other), at: path)
         }
       } else if case .action(let call) = step.kind, step.loop == nil, call.action.effect.isWrite {
-        note(.leftOut(shown(call, .null)), at: path)
+        note(.leftOut(displayed(call, .null)), at: path)
       }
       return PlannedValue(nil, otherwise: open)
     case .unknown(let unknown):

@@ -41,7 +41,7 @@ extension RunRecord {
 
   /// The writes that were under way when the program ended, in words; nil if there were none.
   package var doubts: String? {
-    let paths = stepsInOrder.filter(\.isDoubtfulWrite).map { "'\($0.path.shown)'" }
+    let paths = stepsInOrder.filter(\.isDoubtfulWrite).map { "'\($0.path.displayed)'" }
     return paths.isEmpty ? nil : "\(paths.joined(separator: ", ")) may or may not have been done"
   }
 
@@ -96,7 +96,7 @@ extension RunRecord {
     }
     let steps = run.uncertainSteps.filter { $0.path.hasSameScalars(as: path) || $0.path.isInside(path) }
     guard !steps.isEmpty else {
-      let paths = run.uncertainSteps.map(\.path.shown)
+      let paths = run.uncertainSteps.map(\.path.displayed)
       let guess = path.nearest(among: paths).map { "; did you mean '\($0)'?" }
       throw ResolutionError(
         "no step '\(path)' of the run is uncertain\(guess ?? "; these are: \(paths.joined(separator: ", "))")")
@@ -104,7 +104,7 @@ extension RunRecord {
     if case .done(.some) = resolution, steps.count > 1 {
       throw ResolutionError(
         "'\(path)' holds \(steps.count) uncertain steps, and each has an output of its own; resolve them one by one: "
-          + steps.map(\.path.shown).joined(separator: ", "))
+          + steps.map(\.path.displayed).joined(separator: ", "))
     }
     var after = run
     var events: [StateEvent] = []
@@ -155,7 +155,7 @@ extension RunRecord {
 
   /// The event that stops the run until its uncertain steps are resolved.
   package func uncertainty(at now: Timestamp) -> StateEvent {
-    let reasons = uncertainSteps.map { "'\($0.path.shown)': \($0.error?.message ?? "its outcome is unknown")" }
+    let reasons = uncertainSteps.map { "'\($0.path.displayed)': \($0.error?.message ?? "its outcome is unknown")" }
     return .runStatusChanged(
       RunStatusChanged(run: id, at: now, status: .uncertain, reason: reasons.joined(separator: "; ")))
   }
@@ -163,7 +163,7 @@ extension RunRecord {
 
 extension StepPath {
   /// The path as people see it: a round's record counts as its step.
-  package var shown: String { hasSuffix("/#round") ? String(dropLast("/#round".count)) : self }
+  package var displayed: String { hasSuffix("/#round") ? String(dropLast("/#round".count)) : self }
 
   /// Whether the step is inside another, or an item of it.
   fileprivate func isInside(_ path: StepPath) -> Bool {

@@ -208,7 +208,7 @@ struct RoundRunner {
     }
     let message =
       "'\(step.title)' was not as wanted after \(rounds)\(time); the last one gave "
-      + JSON.shown(result).excerpt(200) + values.joined()
+      + JSON.displayed(result).excerpt(200) + values.joined()
     return failed(RunError(.timeout, run.redactor.redact(message), step: path))
   }
 

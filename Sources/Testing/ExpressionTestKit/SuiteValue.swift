@@ -63,7 +63,7 @@ extension Value {
     case .double(let number): return form("double", .string(number.suiteText))
     case .string(let text): return form("string", .string(text))
     case .type(let name): return form("type", .string(name))
-    case .masked(let text): return form("masked", .string(text.shown))
+    case .masked(let text): return form("masked", .string(text.displayed))
     case .bytes(let bytes): return .object(["t": .string("bytes"), "b64": .string(bytes.base64)])
     case .list(let items): return form("list", .list(items.map(\.suiteForm)))
     case .map(let map):

@@ -37,7 +37,7 @@ enum Differences {
   static func lines(_ expected: Value, _ found: Value?) -> [String] {
     let left = text(expected)
     let right = found.map(text) ?? []
-    var shown: [String] = []
+    var displayed: [String] = []
     var hasGap = false
     let rows = rows(left, right)
     for (index, row) in rows.enumerated() {
@@ -46,18 +46,18 @@ enum Differences {
         hasGap = true
         continue
       }
-      if hasGap { shown.append("  …") }
+      if hasGap { displayed.append("  …") }
       hasGap = false
-      shown.append("\(row.sign) \(row.line)")
+      displayed.append("\(row.sign) \(row.line)")
     }
-    if hasGap { shown.append("  …") }
-    return shown
+    if hasGap { displayed.append("  …") }
+    return displayed
   }
 
   private static func text(_ value: Value) -> [String] {
     if let items = value.list, items.allSatisfy({ $0.string != nil }) { return items.compactMap(\.string) }
     if let text = value.string { return lines(of: text) }
-    return lines(of: JSON.shown(value, .prettySorted))
+    return lines(of: JSON.displayed(value, .prettySorted))
   }
 
   private static func lines(of text: String) -> [String] {

@@ -52,7 +52,7 @@ enum RecordedParts {
     case .null: "null"
     case .bool, .int, .uint: value.plainText
     case .double(let number) where !number.isFinite: number.isNaN ? ".nan" : number < 0 ? "-.inf" : ".inf"
-    case .double: JSON.shown(value)
+    case .double: JSON.displayed(value)
     default: JSON.quoted(value.plainText)
     }
   }

@@ -30,7 +30,7 @@ package struct TestReport: Sendable {
       ])
     }
     let document = Value.object(["passed": .int(passed), "failed": .int(failed), "files": .list(files)])
-    return JSON.shown(document, .pretty)
+    return JSON.displayed(document, .pretty)
   }
 
   /// JUnit's XML, as build servers read it.

@@ -189,5 +189,5 @@ struct SimulatedClient: Sendable {
     }
   }
 
-  private func text(_ value: Value) -> String { JSON.shown(value, .sorted) }
+  private func text(_ value: Value) -> String { JSON.displayed(value, .sorted) }
 }

@@ -17,7 +17,7 @@ import Testing
     let charset = try #require(Charset(named: name))
     #expect(try charset.text(of: bytes) == text)
     #expect(try charset.utf8(of: bytes) == Array(text.utf8))
-    #expect(charset.shownText(of: bytes) == text)
+    #expect(charset.displayedText(of: bytes) == text)
   }
 
   @Test(arguments: ["", "utf-7", "iso-8859-12", "iso-8859-17", "iso-8859-x", "binary", "iso-2022-jp", "windows-1259"])
@@ -36,13 +36,13 @@ import Testing
       ("utf-16", [0xFF, 0xFE, 0x68, 0, 0x0A], "is not in utf-16le: it has an odd number of bytes", "h\u{FFFD}"),
       ("utf-16be", [0, 0x68, 0xDC, 0], "is not in utf-16be: line 1, byte 3 begins half a character", "h\u{FFFD}"),
     ] as [(String, [UInt8], String, String)])
-  func `bytes that don't fit are told with their place, or shown`(
-    _ name: String, _ bytes: [UInt8], _ message: String, _ shown: String
+  func `bytes that don't fit are told with their place, or displayed`(
+    _ name: String, _ bytes: [UInt8], _ message: String, _ displayed: String
   ) throws {
     let charset = try #require(Charset(named: name))
     let fault = try #require(throws: CharsetError.self) { try charset.text(of: bytes) }
     #expect(fault.message == message)
-    #expect(charset.shownText(of: bytes) == shown)
+    #expect(charset.displayedText(of: bytes) == displayed)
   }
 
   @Test(arguments: ["utf-8", "utf-16", "latin-1", "windows-1252", "iso-8859-15", "windows-1251"])
@@ -103,7 +103,7 @@ import Testing
     ("\u{1B}]0;title\u{1B}[31mred", "red"), ("\u{9D}0;a\u{9D}0;b\u{9C}text", "text"),
     (String(repeating: "\u{9D}", count: 50_000), ""),
   ])
-  func `a printed line is shown as it stands in the end`(_ line: String, _ shown: String) {
-    #expect(line.printed == shown)
+  func `a printed line is displayed as it stands in the end`(_ line: String, _ displayed: String) {
+    #expect(line.printed == displayed)
   }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct DiagnosticTests {
   /// The caret line of a diagnostic at the bytes of `marked` in `text`.
-  private func shown(_ text: String, _ marked: String) throws -> [Substring] {
+  private func displayed(_ text: String, _ marked: String) throws -> [Substring] {
     let bytes = Array(text.utf8)
     let wanted = Array(marked.utf8)
     let start = try #require(
@@ -40,14 +40,14 @@ import Testing
     ("a\u{1B}[31mb\u{202E}c", "c", "  a␛[31mb\u{FFFD}c", "          ^"),
   ])
   func `puts the caret under its character`(_ text: String, _ marked: String, _ line: String, _ caret: String) throws {
-    let lines = try shown(text, marked)
+    let lines = try displayed(text, marked)
     #expect(lines[1] == line[...])
     #expect(lines[2] == caret[...])
   }
 
   @Test func `clips long lines around the caret`() throws {
     let long = String(repeating: "a", count: 5000) + "XYZ" + String(repeating: "b", count: 5000)
-    let lines = try shown(long, "XYZ")
+    let lines = try displayed(long, "XYZ")
     #expect(lines[1] == "  …\(String(repeating: "a", count: 50))XYZ\(String(repeating: "b", count: 52))…")
     #expect(lines[2] == "  \(String(repeating: " ", count: 51))^~~")
   }
@@ -61,20 +61,20 @@ import Testing
     ("https://me:${{secrets.KEY}}@x.org", "https://me:${{secrets.KEY}}@x.org"),
     ("me@x.org https://", "me@x.org https://"),
   ])
-  func `shows no password of a URL`(_ text: String, _ shown: String) {
+  func `shows no password of a URL`(_ text: String, _ displayed: String) {
     let fault = Diagnostic(
       "bad '\(text)'", at: .init(Source(name: "a", text: text), at: 0), notes: [.init(text)],
       fixes: [.init("write \(text)", [])])
-    #expect(fault.description == "a:1:1: error: bad '\(shown)'\n  \(shown)\n  ^\nnote: \(shown)")
-    #expect(fault.fixes.map(\.title) == ["write \(shown)"])
+    #expect(fault.description == "a:1:1: error: bad '\(displayed)'\n  \(displayed)\n  ^\nnote: \(displayed)")
+    #expect(fault.fixes.map(\.title) == ["write \(displayed)"])
   }
 
   @Test func `shows a mark in the place of what is hidden`() {
     let source = Source(name: "a", text: "key: sesame # why\nb: 1").hiding([5..<8, 7..<11, 20..<99])
-    func shown(_ range: Range<Int>) -> String { Diagnostic("bad", at: .init(source, range)).description }
-    #expect(shown(5..<11) == "a:1:6: error: bad\n  key: ••• # why\n       ^~~")
-    #expect(shown(12..<13) == "a:1:13: error: bad\n  key: ••• # why\n           ^")
-    #expect(shown(18..<19) == "a:2:1: error: bad\n  b: 1\n  ^")
+    func displayed(_ range: Range<Int>) -> String { Diagnostic("bad", at: .init(source, range)).description }
+    #expect(displayed(5..<11) == "a:1:6: error: bad\n  key: ••• # why\n       ^~~")
+    #expect(displayed(12..<13) == "a:1:13: error: bad\n  key: ••• # why\n           ^")
+    #expect(displayed(18..<19) == "a:2:1: error: bad\n  b: 1\n  ^")
   }
 
   @Test func `shows bytes that are no text`() {

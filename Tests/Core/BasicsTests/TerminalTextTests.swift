@@ -9,9 +9,9 @@ import Testing
     ("\u{9B}31m\u{85}\u{90}", "\u{FFFD}31m\u{FFFD}\u{FFFD}"),
     ("a\u{202E}b\u{2066}c\u{200F}\u{061C}\u{2028}", "a\u{FFFD}b\u{FFFD}c\u{FFFD}\u{FFFD}\u{FFFD}"),
   ])
-  func `what a terminal would obey is shown`(_ text: String, _ shown: String) {
-    #expect(text.safeText() == shown)
-    #expect(text.safeText(keepsStyles: true) == shown)
+  func `what a terminal would obey is displayed`(_ text: String, _ displayed: String) {
+    #expect(text.safeText() == displayed)
+    #expect(text.safeText(keepsStyles: true) == displayed)
   }
 
   @Test(arguments: [
@@ -21,14 +21,14 @@ import Testing
     ("\u{1B}[8mhidden", "␛[8mhidden"), ("\u{1B}[2J", "␛[2J"), ("\u{1B}[38;5;1m", "␛[38;5;1m"), ("\u{1B}[m", "␛[m"),
     ("\u{1B}[999999999999999999999m", "␛[999999999999999999999m"), ("\u{1B}", "␛"), ("\u{1B}[1", "␛[1"),
   ])
-  func `only styles stay, and only where they are wanted`(_ text: String, _ shown: String) {
-    #expect(text.safeText(keepsStyles: true) == shown)
+  func `only styles stay, and only where they are wanted`(_ text: String, _ displayed: String) {
+    #expect(text.safeText(keepsStyles: true) == displayed)
     #expect(text.safeText() == text.replacing("\u{1B}", with: "␛"))
   }
 
   @Test func `JSON is the same for its readers`() throws {
     let value = Value.string("a\u{1B}\u{7F}\u{9B}\u{202E}\u{2066}ü🎉\n")
-    let text = JSON.shown(value)
+    let text = JSON.displayed(value)
     #expect(text.safeJSON == #""a\u001b\u007f\u009b\u202e\u2066ü🎉\n""#)
     #expect(try JSON.parse(text.safeJSON) == value)
   }

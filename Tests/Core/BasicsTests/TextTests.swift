@@ -99,7 +99,7 @@ import Testing
     await #expect(throws: CancellationError.self) { try await waiting.value }
   }
 
-  @Test func `lines of a text stay lines, and what a terminal would obey is shown`() {
+  @Test func `lines of a text stay lines, and what a terminal would obey is displayed`() {
     let text = "a\tb\r\nc\u{1B}[2J\n\nd\re"
     #expect(text.safeLines(indent: "  ") == "a b\n  c\u{241B}[2J\n  \n  d e")
     #expect(text.safe == "a b  c\u{241B}[2J  d e")
@@ -107,7 +107,7 @@ import Testing
     #expect("\r\r\n\u{301}a\n".safeLines(indent: "> ") == " \n> \u{301}a\n> ")
   }
 
-  @Test func `a long text is shown in pieces`() {
+  @Test func `a long text is displayed in pieces`() {
     let text = (0..<20_000).map { "line \($0)\r\n" }.joined()
     var pieces: [String] = []
     text[...].safeLines(indent: " ") { pieces.append($0) }

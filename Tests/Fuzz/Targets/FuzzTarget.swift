@@ -224,12 +224,12 @@ enum FuzzTarget: String, CaseIterable {
     for style in [JSON.Style.compact, .prettySorted] {
       guard let written = try? JSON.write(value, style) else {
         // A number that is too large for a double is read as an infinite one, which JSON can't say.
-        precondition(JSON.shown(value).contains("Infinity"), "what was read cannot be written")
+        precondition(JSON.displayed(value).contains("Infinity"), "what was read cannot be written")
         return
       }
       precondition((try? JSON.parse(written)) == value, "what was written is read as something else")
     }
-    precondition((try? JSON.text(value)) == JSON.shown(value), "what can be written is shown as something else")
+    precondition((try? JSON.text(value)) == JSON.displayed(value), "what can be written is shown as something else")
   }
 
   private static func read(cron text: String) {

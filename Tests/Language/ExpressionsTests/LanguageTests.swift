@@ -20,20 +20,20 @@ import Testing
     switch CompiledExpression.compile(text, in: scope) {
     case .failure(let faults): return "fault: " + faults.list.map(\.message).joined(separator: " | ")
     case .success(let program):
-      do throws(EvaluationError) { return shown(try program.evaluate(values)) } catch {
+      do throws(EvaluationError) { return displayed(try program.evaluate(values)) } catch {
         return "error: \(error.message)"
       }
     }
   }
 
-  private static func shown(_ value: Value) -> String {
+  private static func displayed(_ value: Value) -> String {
     switch value.content {
-    case .list(let items): "[\(items.map(shown).joined(separator: ", "))]"
-    case .map(let map): "{\(map.members.map { "\(shown($0.key)): \(shown($0.value))" }.joined(separator: ", "))}"
+    case .list(let items): "[\(items.map(displayed).joined(separator: ", "))]"
+    case .map(let map): "{\(map.members.map { "\(displayed($0.key)): \(displayed($0.value))" }.joined(separator: ", "))}"
     case .string(let text): "'\(text)'"
     case .bytes(let bytes): "b\(bytes)"
     case .uint(let number): "\(number)u"
-    case .optional(let wrapped): wrapped.map { "some(\(shown($0)))" } ?? "none"
+    case .optional(let wrapped): wrapped.map { "some(\(displayed($0)))" } ?? "none"
     case .null: "null"
     case .bool(let value): "\(value)"
     case .int(let value): "\(value)"
@@ -41,7 +41,7 @@ import Testing
     case .timestamp(let value): "\(value)"
     case .duration(let value): "\(value)"
     case .type(let name): name
-    case .masked(let text): text.shown
+    case .masked(let text): text.displayed
     }
   }
 

@@ -97,7 +97,7 @@ struct EditedFolder {
 
 extension Diagnostic.Location {
   /// `recipe.yaml:3:5 text`.
-  var shown: String {
+  var displayed: String {
     let position = source.position(at: range.lowerBound)
     return "\(source.name):\(position.line):\(position.column) \(String(decoding: source.bytes[range], as: UTF8.self))"
   }

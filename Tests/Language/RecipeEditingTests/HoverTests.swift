@@ -144,9 +144,9 @@ import Testing
       ("a¦", nil),
       ("¦", nil),
     ] as [(String, String?)])
-  func `tells what is pointed at`(_ text: String, _ shown: String?) {
+  func `tells what is pointed at`(_ text: String, _ displayed: String?) {
     let (folder, source, offset) = split(text)
-    #expect(folder.service.hover(in: source, at: offset)?.text == shown)
+    #expect(folder.service.hover(in: source, at: offset)?.text == displayed)
   }
 
   @Test(
@@ -193,7 +193,7 @@ import Testing
         "**day**: `int` (required)\n\nWhich day."
       ),
     ] as [(String, String?)])
-  func `tells what inputs and outputs are`(_ text: String, _ shown: String?) {
+  func `tells what inputs and outputs are`(_ text: String, _ displayed: String?) {
     var (folder, source, offset) = split(text)
     folder.texts["recipes/other.yaml"] = """
       summary: Does it.
@@ -202,7 +202,7 @@ import Testing
         class: { type: string, summary: The class. }
       steps: [{ wait: 1s }]
       """
-    #expect(folder.service.hover(in: source, at: offset)?.text == shown)
+    #expect(folder.service.hover(in: source, at: offset)?.text == displayed)
   }
 
   @Test(
@@ -232,10 +232,10 @@ import Testing
         "Converts `uint`, `double`, `string`, `timestamp` or `duration` to `int`.\n\nFor example: `int(7u) == 7`"
       ),
     ] as [(String, String?)])
-  func `tells what looks like a function`(_ expression: String, _ shown: String?) {
+  func `tells what looks like a function`(_ expression: String, _ displayed: String?) {
     let (folder, source, offset) = split("steps: [{ let: { a: \"${{ \(expression) }}\" } }]")
     let text = folder.service.hover(in: source, at: offset)?.text
-    #expect(text == shown || shown.map { text?.hasSuffix("```\n\n\($0)") ?? false } ?? false, "\(text ?? "nil")")
+    #expect(text == displayed || displayed.map { text?.hasSuffix("```\n\n\($0)") ?? false } ?? false, "\(text ?? "nil")")
   }
 
   @Test func `tells the functions of a namespace`() {
@@ -318,13 +318,13 @@ import Testing
     let source = Source(name: "errand.yaml", text: text)
     let mended = text.replacing("baseUrl", with: "baseURL")
     let found = RecipesFolder.all.service.diagnostics(of: source)
-    let shown = found.map { fault in
+    let displayed = found.map { fault in
       let place = fault.location.map { $0.source.position(at: $0.range.lowerBound) }
       let fixes = fault.fixes.map { String(decoding: $0.edits.applied(to: source.bytes), as: UTF8.self) }
       return "\(place?.line ?? 0):\(place?.column ?? 0) \(fault.message) \(fixes)"
     }
     #expect(
-      shown == [
+      displayed == [
         "2:18 'http.token' is a secret in plain text; put it into the environment or a file of secrets, and write ${{ secrets.NAME }} []",
         "2:34 'http' has no field 'baseUrl'; did you mean 'baseURL'? \([mended])",
       ])

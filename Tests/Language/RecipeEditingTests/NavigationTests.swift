@@ -107,7 +107,7 @@ import Testing
   func `finds where a name is declared`(_ sample: Case) {
     let folder = EditedFolder(sample.text)
     let found = folder.service.definition(in: folder.source, at: folder.offset)
-    #expect(found?.shown == sample.found.first)
+    #expect(found?.displayed == sample.found.first)
   }
 
   @Test(arguments: [
@@ -154,10 +154,10 @@ import Testing
   func `finds where a name is used`(_ sample: Case) {
     let folder = EditedFolder(sample.text)
     let found = folder.service.references(in: folder.source, at: folder.offset, withDeclaration: true)
-    #expect(found.map(\.shown) == sample.found)
+    #expect(found.map(\.displayed) == sample.found)
     let uses = folder.service.references(in: folder.source, at: folder.offset, withDeclaration: false)
-    let declaration = folder.service.definition(in: folder.source, at: folder.offset)?.shown
-    #expect(uses.map(\.shown) == sample.found.filter { $0 != declaration })
+    let declaration = folder.service.definition(in: folder.source, at: folder.offset)?.displayed
+    #expect(uses.map(\.displayed) == sample.found.filter { $0 != declaration })
   }
 
   @Test(arguments: [
@@ -170,7 +170,7 @@ import Testing
   func `finds what can be renamed`(_ sample: Case) {
     let folder = EditedFolder(sample.text)
     let range = folder.service.renameRange(in: folder.source, at: folder.offset)
-    #expect(range.map { Diagnostic.Location(folder.source, $0).shown } == sample.found.first)
+    #expect(range.map { Diagnostic.Location(folder.source, $0).displayed } == sample.found.first)
   }
 
   @Test func `finds the files that a file names`() {
@@ -193,7 +193,7 @@ import Testing
     func links(_ path: String) -> [String] {
       guard let source = folder.files[path] else { return [] }
       return folder.service.links(in: source).map {
-        "\(Diagnostic.Location(source, $0.range).shown) → \($0.path)"
+        "\(Diagnostic.Location(source, $0.range).displayed) → \($0.path)"
       }
     }
     #expect(

@@ -15,14 +15,14 @@ import Testing
     var testDescription: String { text }
   }
 
-  private static func shown(_ items: [OutlineItem], _ source: Source, _ indentation: String = "") -> [String] {
+  private static func displayed(_ items: [OutlineItem], _ source: Source, _ indentation: String = "") -> [String] {
     items.flatMap { item -> [String] in
       #expect(item.range.lowerBound <= item.nameRange.lowerBound && item.nameRange.upperBound <= item.range.upperBound)
       let detail = item.detail.isEmpty ? "" : " (\(item.detail))"
       let place =
         "\(source.position(at: item.nameRange.lowerBound).line)-\(source.position(at: item.range.upperBound).line)"
       return ["\(indentation)\(item.kind) \(item.name)\(detail) \(place)"]
-        + shown(item.children, source, indentation + "  ")
+        + displayed(item.children, source, indentation + "  ")
     }
   }
 
@@ -94,7 +94,7 @@ import Testing
   ])
   func `tells the parts of a file`(_ sample: Case) {
     let source = Source(name: sample.path, text: sample.text)
-    #expect(Self.shown(EditedFolder("").service.outline(of: source), source) == sample.told)
+    #expect(Self.displayed(EditedFolder("").service.outline(of: source), source) == sample.told)
   }
 
   @Test func `tells what can be folded`() {

@@ -35,8 +35,8 @@ import YAMLReader
   func `blanks what YAML can't read`(_ sample: Case) {
     let source = Source(name: "a.yaml", text: sample.text)
     let bytes = recovered(source).bytes
-    let shown = zip(bytes, source.bytes).map { $0 == $1 ? String(decoding: [$0], as: UTF8.self) : "·" }.joined()
-    #expect(shown == sample.left)
+    let displayed = zip(bytes, source.bytes).map { $0 == $1 ? String(decoding: [$0], as: UTF8.self) : "·" }.joined()
+    #expect(displayed == sample.left)
     #expect((try? YAMLReader.read(recovered(source))) != nil)
   }
 

@@ -176,7 +176,7 @@ import Testing
           Self.input, with: .map(ValueMap()), startedAt: Self.startedAt, on: server.service,
           in: .testing(time: SystemTime()))
         let output: Value? = if case .done(let output) = outcome { output } else { nil }
-        #expect(output.map { JSON.shown($0) } == found)
+        #expect(output.map { JSON.displayed($0) } == found)
       } catch {
         #expect(error.message == found)
       }

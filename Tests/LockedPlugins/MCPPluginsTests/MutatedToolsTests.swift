@@ -65,7 +65,7 @@ import Testing
         case "tools/list": texts.list
         default: texts.result
         }
-      let text = #"{"jsonrpc":"2.0","id":\#(JSON.shown(id)),"result":\#(result)}"#
+      let text = #"{"jsonrpc":"2.0","id":\#(JSON.displayed(id)),"result":\#(result)}"#
       return texts.isStream
         ? .text("data: \(text)\n\n", type: "text/event-stream") : .text(text, type: "application/json")
     }
@@ -124,7 +124,7 @@ import Testing
         var mutation = Mutation(output, words: Self.words, random)
         output = mutation.mutated(output)
       }
-      let structured = JSON.shown(output.encoded())
+      let structured = JSON.displayed(output.encoded())
       let result =
         switch Int.random(in: 0..<6, using: &random) {
         case 0: #"{"content":[{"type":"text","text":"no"}],"isError":true}"#

@@ -35,7 +35,7 @@ import Testing
       let method = message["method"]?.string ?? ""
       asked.lines.withLock { $0.append("\(method) \(request.headers["Mcp-Session-Id"] ?? "-")") }
       guard let id = message["id"] else { return HTTPServerResponse(status: 202) }
-      func result(_ text: String) -> String { #"{"jsonrpc":"2.0","id":\#(JSON.shown(id)),"result":\#(text)}"# }
+      func result(_ text: String) -> String { #"{"jsonrpc":"2.0","id":\#(JSON.displayed(id)),"result":\#(text)}"# }
       func json(_ text: String, session: String? = nil) -> HTTPServerResponse {
         var response = HTTPServerResponse.text(result(text), type: "application/json")
         response.headers["Mcp-Session-Id"] = session

@@ -270,7 +270,7 @@ import Testing
     }
   }
 
-  @Test func `a key in an address isn't shown`() async throws {
+  @Test func `a key in an address isn't displayed`() async throws {
     try await withPeer(lock("pets.json"), ["apiKey": .string("s3cret")]) { _ in
       json("", status: 500)
     } _: { (pets) async throws in

@@ -70,7 +70,7 @@ import Testing
       """
     func types(_ lock: PluginLock) throws -> [String] {
       let action = try #require(try lock.action("getA"))
-      return (action.input.fields + action.output.fields.dropFirst()).map { JSON.shown(described($0.type)) }
+      return (action.input.fields + action.output.fields.dropFirst()).map { JSON.displayed(described($0.type)) }
     }
     func described(_ type: FieldType) -> Value {
       var encoder = LockEncoder()

@@ -62,7 +62,7 @@ enum RealDocument: String, CaseIterable {
     #expect(faults(of: plugin, isFromOutside: true) == [])
   }
 
-  @Test(arguments: ["shop.yaml", "pets.json"]) func `what must be given is shown by an example that checks`(
+  @Test(arguments: ["shop.yaml", "pets.json"]) func `what must be given is displayed by an example that checks`(
     _ fixture: String
   ) throws {
     #expect(faults(of: PluginDescriptor(LockedPlugin(try lock(fixture), OpenAPIKind.self)), isFromOutside: true) == [])

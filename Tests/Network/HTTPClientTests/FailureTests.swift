@@ -24,21 +24,21 @@ import Testing
     let error = await failure { () throws(HTTPError) in try await HTTPClient().send(.secret(base)) }
     expect(
       error, .connect, .nothing,
-      "\(HTTPRequest.shown(base)): \(base) refused the connection; check that the service runs and that the address is "
+      "\(HTTPRequest.displayed(base)): \(base) refused the connection; check that the service runs and that the address is "
         + "right.")
   }
 
-  @Test func `the query of an address that an answer gave is shown nowhere`() async throws {
+  @Test func `the query of an address that an answer gave is displayed nowhere`() async throws {
     let server = try HTTPServer { request in
       guard request.path == "/start" else { return .dropped }
       var response = HTTPServerResponse.text("", status: 302)
       response.headers["Location"] = "/file.zip?sig=hunter2&se=2026"
       return response
     }
-    let shown = Mutex<[String]>([])
+    let displayed = Mutex<[String]>([])
     let client = HTTPClient(
       configuration: HTTPClientConfiguration(observer: { exchange in
-        shown.withLock { $0 += [exchange.redactedURL, exchange.error?.message ?? ""] }
+        displayed.withLock { $0 += [exchange.redactedURL, exchange.error?.message ?? ""] }
       }))
     let redirected = await failure { () throws(HTTPError) in
       try await client.send(HTTPRequest("GET", "\(server.baseURL)/start?page=1"))
@@ -48,7 +48,7 @@ import Testing
       try await client.download(
         HTTPRequest("GET", "\(server.baseURL)/file.zip?sig=hunter2", hidesQuery: true), to: "/nowhere/at/all")
     }
-    let texts = shown.withLock { $0 } + [redirected, given].map { $0?.message ?? "" }
+    let texts = displayed.withLock { $0 } + [redirected, given].map { $0?.message ?? "" }
     #expect(texts.allSatisfy { !$0.contains("hunter2") })
     #expect(texts.contains("\(server.baseURL)/start?page=1"))
     #expect(texts.contains("\(server.baseURL)/file.zip?•••"))
@@ -69,7 +69,7 @@ import Testing
     let error = await failure { () throws(HTTPError) in try await client.send(.secret("http://a.invalid")) }
     expect(
       error, .resolve, .nothing,
-      "\(HTTPRequest.shown("http://a.invalid")): the name of the proxy cannot be resolved; check the proxy settings.")
+      "\(HTTPRequest.displayed("http://a.invalid")): the name of the proxy cannot be resolved; check the proxy settings.")
   }
 
   @Test func `a proxy that refuses a tunnel sent nothing`() async throws {
@@ -79,7 +79,7 @@ import Testing
     let error = await failure { () throws(HTTPError) in try await client.send(.secret("https://a.invalid")) }
     expect(
       error, .connect, .nothing,
-      "\(HTTPRequest.shown("https://a.invalid")): the proxy http://127.0.0.1:\(proxy.port) refused to connect to "
+      "\(HTTPRequest.displayed("https://a.invalid")): the proxy http://127.0.0.1:\(proxy.port) refused to connect to "
         + "https://a.invalid (HTTP status 403); check the proxy settings.")
   }
 
@@ -92,7 +92,7 @@ import Testing
     let error = await failure { () throws(HTTPError) in try await client.send(.secret(base)) }
     expect(
       error, .connect, .nothing,
-      "\(HTTPRequest.shown(base)): the proxy http://127.0.0.1:\(port) refused the connection; check that it runs and that "
+      "\(HTTPRequest.displayed(base)): the proxy http://127.0.0.1:\(port) refused the connection; check that it runs and that "
         + "its address is right.")
   }
 
@@ -105,7 +105,7 @@ import Testing
     }
     expect(
       error, .timeout(.connect), .nothing,
-      "\(HTTPRequest.shown(base)): no connection to \(base) within 0.04s; try later or raise the time limit.")
+      "\(HTTPRequest.displayed(base)): no connection to \(base) within 0.04s; try later or raise the time limit.")
   }
 
   @Test func `a server that is silent runs into the limit of the attempt`() async throws {
@@ -117,7 +117,7 @@ import Testing
     let error = await failure { () throws(HTTPError) in try await HTTPClient().send(.secret(base, limits: short)) }
     expect(
       error, .timeout(.attempt), .maybe,
-      "\(HTTPRequest.shown(base)): \(base) did not send a complete answer within 0.08s; try later or raise the time limit."
+      "\(HTTPRequest.displayed(base)): \(base) did not send a complete answer within 0.08s; try later or raise the time limit."
     )
     #expect((error?.elapsed ?? .zero) >= .milliseconds(79))
     await server.stop()
@@ -138,7 +138,7 @@ import Testing
     let error = await failure { () throws(HTTPError) in try await HTTPClient().send(.secret(base, limits: limits)) }
     expect(
       error, .timeout(.total), .maybe,
-      "\(HTTPRequest.shown(base)): \(base) did not send a complete answer before the total time limit; try later "
+      "\(HTTPRequest.displayed(base)): \(base) did not send a complete answer before the total time limit; try later "
         + "or raise the time limit.")
     await server.stop()
   }
@@ -163,7 +163,7 @@ import Testing
     let error = await failure { () throws(HTTPError) in try await HTTPClient().send(.secret(base)) }
     expect(
       error, .interrupted, .maybe,
-      "\(HTTPRequest.shown(base)): \(base) closed the connection before its answer was complete.")
+      "\(HTTPRequest.displayed(base)): \(base) closed the connection before its answer was complete.")
     await server.stop()
   }
 
@@ -193,7 +193,7 @@ import Testing
     }
     expect(
       error, .tooLarge, .maybe,
-      "\(HTTPRequest.shown(base)): the answer is larger than 1000 bytes; raise the limit if it should be.")
+      "\(HTTPRequest.displayed(base)): the answer is larger than 1000 bytes; raise the limit if it should be.")
     await server.stop()
   }
 
@@ -206,7 +206,7 @@ import Testing
     let error = await failure { () throws(HTTPError) in try await HTTPClient().send(.secret(base)) }
     expect(
       error, .malformedResponse, .maybe,
-      "\(HTTPRequest.shown(base)): \(base) did not answer with HTTP; check the scheme and port of the URL."
+      "\(HTTPRequest.displayed(base)): \(base) did not answer with HTTP; check the scheme and port of the URL."
     )
   }
 
@@ -258,7 +258,7 @@ import Testing
     }
     let error = await task.value
     expect(
-      error, .cancelled, .nothing, "\(HTTPRequest.shown("http://127.0.0.1:\(server.port)")): cancelled.")
+      error, .cancelled, .nothing, "\(HTTPRequest.displayed("http://127.0.0.1:\(server.port)")): cancelled.")
     #expect(server.requests.isEmpty)
   }
 
@@ -279,7 +279,7 @@ import Testing
     var iterator = events.makeAsyncIterator()
     #expect(await iterator.next() == "begun")
     task.cancel()
-    expect(await task.value, .cancelled, .maybe, "\(HTTPRequest.shown(base)): cancelled.")
+    expect(await task.value, .cancelled, .maybe, "\(HTTPRequest.displayed(base)): cancelled.")
     #expect(await iterator.next() == "closed")
     await server.stop()
   }

@@ -19,7 +19,7 @@ extension HTTPRequest {
   }
 
   /// How errors show that.
-  static func shown(_ base: String) -> String { "GET \(base)/p?a=1&ApiKey=•••&%61pi%50assword=•••" }
+  static func displayed(_ base: String) -> String { "GET \(base)/p?a=1&ApiKey=•••&%61pi%50assword=•••" }
 }
 
 /// A folder that goes with the test.

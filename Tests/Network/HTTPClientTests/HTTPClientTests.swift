@@ -117,7 +117,7 @@ import Testing
     _ = try await client.send(.secret(server.baseURL))
     #expect(
       seen.withLock(\.self) == [
-        "\(HTTPRequest.shown(server.baseURL)) 307 0", "GET \(server.baseURL)/q?••• 404 5",
+        "\(HTTPRequest.displayed(server.baseURL)) 307 0", "GET \(server.baseURL)/q?••• 404 5",
       ])
     await server.stop()
   }

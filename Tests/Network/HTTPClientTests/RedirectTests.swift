@@ -166,8 +166,8 @@ import Testing
     ("https://h/?q=a@b", "https://h/?q=a@b"),
     ("https://h/?keys=1&akey=2", "https://h/?keys=1&akey=2"),
   ])
-  func `shows URLs without their secrets`(_ url: String, _ shown: String) {
-    #expect(HTTPRequest("GET", url, redactedParameters: ["Key"]).redactedURL == shown)
+  func `shows URLs without their secrets`(_ url: String, _ displayed: String) {
+    #expect(HTTPRequest("GET", url, redactedParameters: ["Key"]).redactedURL == displayed)
   }
 
   /// Answers as from an address.

@@ -112,7 +112,7 @@ import Testing
     #expect(error.code == code)
     #expect(error.message == message)
     if code == -32022 {
-      #expect(JSON.shown(error.data ?? .null) == #"{"supported":["2026-07-28"],"requested":"2025-11-25"}"#)
+      #expect(JSON.displayed(error.data ?? .null) == #"{"supported":["2026-07-28"],"requested":"2025-11-25"}"#)
     }
   }
 
@@ -165,7 +165,7 @@ import Testing
       annotations: .init(isReadOnly: true, isDestructive: nil, isIdempotent: false, isOpenWorld: nil),
       meta: ValueMap([("x/y", .int(1))]))
     #expect(
-      JSON.shown(tool.value)
+      JSON.displayed(tool.value)
         == #"{"name":"a.b","description":"d","inputSchema":{"type":"object"},"outputSchema":{},"#
         + #""annotations":{"readOnlyHint":true,"idempotentHint":false},"_meta":{"x/y":1}}"#)
     #expect(Tool(reading: tool.value)?.value == tool.value)
@@ -174,7 +174,7 @@ import Testing
     #expect(ToolResult(reading: result.members).members == result.members)
     let question = Elicitation(message: "m", schema: .object([:]))
     #expect(
-      JSON.shown(.map(InputRequired([("q", question)], state: "s").members))
+      JSON.displayed(.map(InputRequired([("q", question)], state: "s").members))
         == #"{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","#
         + #""params":{"mode":"form","message":"m","requestedSchema":{}}}},"requestState":"s"}"#)
   }

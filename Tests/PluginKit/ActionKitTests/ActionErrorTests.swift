@@ -28,7 +28,7 @@ import Testing
   private struct Described: Error, CustomStringConvertible { let description = "The disk is full." }
   private struct Silent: Error { let password = "sesame" }
 
-  @Test func `every error has a kind, and only what was written to be read is shown`() {
+  @Test func `every error has a kind, and only what was written to be read is displayed`() {
     let errors: [any Error] = [
       ActionError(.server, "It broke."), Told(), CancellationError(), Described(), Silent(), ValueError("x is wrong"),
     ]

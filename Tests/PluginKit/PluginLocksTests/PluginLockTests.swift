@@ -51,7 +51,7 @@ enum TestLock {
 struct PluginLockTests {
   private static func text(_ schema: ObjectSchema) -> String {
     var encoder = LockEncoder()
-    return JSON.shown(encoder.fields(schema))
+    return JSON.displayed(encoder.fields(schema))
   }
 
   @Test func `what is written is read again, and what many actions share is written once`() throws {

@@ -70,8 +70,8 @@ struct SchemaReaderTests {
     var reader = SchemaReader(document, for: .given)
     let found = reader.field("x", document, isRequired: true).limits.map { limit in
       switch limit {
-      case .atLeast(let bound): "min \(JSON.shown(bound))"
-      case .atMost(let bound): "max \(JSON.shown(bound))"
+      case .atLeast(let bound): "min \(JSON.displayed(bound))"
+      case .atMost(let bound): "max \(JSON.displayed(bound))"
       case .minLength(let length): "minLength \(length)"
       case .maxLength(let length): "maxLength \(length)"
       default: "?"

@@ -53,11 +53,11 @@ private let geography = 1_207_731
       #expect(zoe.student.givenName.unicodeScalars.count == 4)
       #expect(book.students.contains { $0.student.sid == "0047/431" && $0.student.classKey == 9 })
       // Nobody has an average yet, so every array ends early; two students miss the task before as well.
-      let shown = sandbox.handler.school.markbooks.first.map { book -> SandboxAnswer in
+      let displayed = sandbox.handler.school.markbooks.first.map { book -> SandboxAnswer in
         var book = book
         return book.answer("getmarkbook", SandboxParameters(values: [:]))
       }
-      let students = try #require(shown?.payload["studentlist"]?.list)
+      let students = try #require(displayed?.payload["studentlist"]?.list)
       #expect(Set(students.map { $0["rawresults"]?.list?.count }) == [0, 5, 6])
       let alternate = try await client.getMarkbookAlt(key: geography)
       for student in book.students {

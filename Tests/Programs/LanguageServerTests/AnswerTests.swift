@@ -69,7 +69,7 @@ import Testing
         let answer = client.request(method, .map(params))
         // That something can't be renamed is an answer.
         let isFine = answer["result"] != nil || method.hasSuffix("rename") && answer["error"]?["code"] == .int(-32803)
-        #expect(isFine, "\(method) at \(length): \(JSON.shown(answer))")
+        #expect(isFine, "\(method) at \(length): \(JSON.displayed(answer))")
       }
     }
   }
@@ -136,7 +136,7 @@ import Testing
     let edits = actions.first?["edit"]?["changes"]?[Client.uri("/w/errand.yaml")]
     #expect(
       edits == .list([.object(["range": Client.range((1, 28), (1, 35)), "newText": .string("baseURL")])]),
-      "\(JSON.shown(.list(actions)))")
+      "\(JSON.displayed(.list(actions)))")
   }
 
   @Test func `a fault's fix is offered where it is, and one for all of the text`() throws {

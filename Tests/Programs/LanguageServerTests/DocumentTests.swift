@@ -146,7 +146,7 @@ import Testing
     }
   }
 
-  @Test func `faults in errand.yaml are shown there, and what held before them holds`() throws {
+  @Test func `faults in errand.yaml are displayed there, and what held before them holds`() throws {
     let client = try Client()
     client.open("/w/errand.yaml", "recipes: [chores]\n")
     client.open("/w/chores/a.yaml", Self.sound)

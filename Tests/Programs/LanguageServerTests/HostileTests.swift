@@ -73,7 +73,7 @@ import Testing
         _ = client.sent()
       } else {
         let answer = client.request(method, params)
-        #expect(answer["result"] != nil || answer["error"] != nil, "\(method) \(JSON.shown(params))")
+        #expect(answer["result"] != nil || answer["error"] != nil, "\(method) \(JSON.displayed(params))")
       }
     }
   }

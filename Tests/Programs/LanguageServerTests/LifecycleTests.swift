@@ -70,7 +70,7 @@ import Testing
   func `each message is answered as the protocol says`(_ test: Case) throws {
     let client = try Client()
     test.sent.forEach(client.send)
-    #expect(client.sent().map { JSON.shown($0) } == test.answered)
+    #expect(client.sent().map { JSON.displayed($0) } == test.answered)
     #expect(client.server.exitCode == test.exitCode)
   }
 
@@ -78,7 +78,7 @@ import Testing
     let client = try Client(isInitialized: false)
     client.open("/w/recipes/a.yaml", "steps: 1")
     client.send(Self.end)
-    let answers = client.sent().map { JSON.shown($0) }
+    let answers = client.sent().map { JSON.displayed($0) }
     #expect(answers == [Self.failure("9", -32002, "'shutdown' came before 'initialize'")])
     client.server.endOfInput()
     #expect(client.server.exitCode == 1)
@@ -105,8 +105,8 @@ import Testing
     let answer = client.request("initialize", .object(["capabilities": try JSON.parse(capabilities)]))
     let result = answer["result"]?["capabilities"] ?? .null
     #expect(result["positionEncoding"]?.string == encoding)
-    #expect(result["renameProvider"].map { JSON.shown($0) } == rename)
-    #expect(answer["result"]?["serverInfo"].map { JSON.shown($0) } == #"{"name":"errand","version":"1"}"#)
+    #expect(result["renameProvider"].map { JSON.displayed($0) } == rename)
+    #expect(answer["result"]?["serverInfo"].map { JSON.displayed($0) } == #"{"name":"errand","version":"1"}"#)
   }
 
   @Test func `a client that can is asked to watch files`() throws {
@@ -115,7 +115,7 @@ import Testing
     _ = client.request("initialize", .object(["capabilities": capabilities]))
     client.notify("initialized", .object([:]))
     #expect(
-      client.sent().map { JSON.shown($0) } == [
+      client.sent().map { JSON.displayed($0) } == [
         #"{"jsonrpc":"2.0","id":"errand-1","method":"client/registerCapability","params":{"registrations":[{"id":"files","#
           + #""method":"workspace/didChangeWatchedFiles","registerOptions":{"watchers":[{"globPattern":"#
           + #""**/*.{yaml,yml}"},{"globPattern":"**/*.ics"},{"globPattern":"**/plugins/*.lock.json"}]}}]}}"#

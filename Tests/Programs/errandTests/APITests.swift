@@ -130,7 +130,7 @@ import Testing
     await bench.end()
   }
 
-  @Test func `a run is started, followed, approved and shown`() async throws {
+  @Test func `a run is started, followed, approved and displayed`() async throws {
     let bench = try await Bench()
     let token = try await bench.token(
       "ada", "--scope", "read", "--scope", "data", "--scope", "start", "--scope", "approve")
@@ -139,11 +139,11 @@ import Testing
     #expect(started.status == 202)
     let id = try #require(started.json["run"]?.string)
     #expect(started.headers["Location"] == "/api/v1/runs/\(id)")
-    var shown = try await bench.send("GET", "/api/v1/runs/\(id)", token)
-    while shown.json["status"]?.string != "waiting" {
-      shown = try await bench.send("GET", "/api/v1/runs/\(id)", token)
+    var displayed = try await bench.send("GET", "/api/v1/runs/\(id)", token)
+    while displayed.json["status"]?.string != "waiting" {
+      displayed = try await bench.send("GET", "/api/v1/runs/\(id)", token)
     }
-    #expect(shown.json["openSteps"]?.list?.first?["prompt"]?.string == "Greet Ada?")
+    #expect(displayed.json["openSteps"]?.list?.first?["prompt"]?.string == "Greet Ada?")
     let why = try await bench.send("GET", "/api/v1/runs/\(id)/why", token)
     #expect(why.json["text"]?.string?.contains("Greet Ada?") == true)
     // The stream begins with the run as it is, and ends with its end.
@@ -361,12 +361,12 @@ import Testing
     let other = try await bench.send("POST", "/api/v1/recipes/late/runs", token, headers: ["Prefer": "wait=30"])
     #expect(other.json["status"]?.string == "succeeded", "\(other.json)")
     for path in paths {
-      let shown = try await text(path)
-      #expect(shown.contains("of •••") && !shown.contains(secret), "\(path): \(shown)")
+      let displayed = try await text(path)
+      #expect(displayed.contains("of •••") && !displayed.contains(secret), "\(path): \(displayed)")
     }
     async let stream = text("/api/v1/runs/\(run)/events")
-    let shown = try await bench.program.call("runs", "show", run, "--json")
-    #expect(shown.code == 0 && shown.out.contains("of •••") && !shown.out.contains(secret), "\(shown.out)")
+    let displayed = try await bench.program.call("runs", "show", run, "--json")
+    #expect(displayed.code == 0 && displayed.out.contains("of •••") && !displayed.out.contains(secret), "\(displayed.out)")
     #expect(try await bench.send("POST", "/api/v1/runs/\(run)/decisions", token, #"{"approved":true}"#).status == 200)
     let events = try await stream
     #expect(events.contains("Hello of •••") && !events.contains(secret), "\(events)")
@@ -375,7 +375,7 @@ import Testing
     let rest = "holds a secret, and names are kept as they are; use another"
     func refusal(_ path: String, _ body: String, headers: HTTPHeaders = [:]) async throws -> String {
       let answer = try await bench.send("POST", path, token, body, headers: headers)
-      #expect(!JSON.shown(answer.json).contains(secret))
+      #expect(!JSON.displayed(answer.json).contains(secret))
       return "\(answer.status) \(answer.json["kind"]?.string ?? ""): \(answer.json["detail"]?.string ?? "")"
     }
     let key: HTTPHeaders = ["Idempotency-Key": "x-\(secret)"]
@@ -675,8 +675,8 @@ import Testing
     let run = try #require(list.json["items"]?.list?.first?["id"]?.string)
     for path in ["runs", "runs/\(run)", "runs/\(run)/why", "slots?schedule=next", "runs/\(run.prefix(3))", "runs/last"]
     {
-      let shown = try await bench.send("GET", "/api/v1/\(path)", narrow).json
-      #expect(!JSON.shown(shown).contains(other), "\(path): \(JSON.shown(shown))")
+      let displayed = try await bench.send("GET", "/api/v1/\(path)", narrow).json
+      #expect(!JSON.displayed(displayed).contains(other), "\(path): \(JSON.displayed(displayed))")
     }
     #expect(try await bench.send("GET", "/api/v1/runs/\(run)", token).json["cause"]?["run"]?.string == other)
     #expect(try await bench.send("GET", "/api/v1/runs/last:next", narrow).json["id"]?.string == run)
@@ -805,8 +805,8 @@ import Testing
     #expect(
       question["run"] == run && question["step"]?.string == "ask" && question["prompt"] == nil,
       "\(question)")
-    let shown = try await bench.send("GET", "/api/v1/approvals", whole)
-    #expect(shown.json["items"]?.list?.first?["prompt"]?.string == "Greet Ada?")
+    let displayed = try await bench.send("GET", "/api/v1/approvals", whole)
+    #expect(displayed.json["items"]?.list?.first?["prompt"]?.string == "Greet Ada?")
     #expect(try await bench.send("GET", "/api/v1/approvals", narrow).json["items"] == .list([]))
     let actions = try await bench.send("GET", "/api/v1/actions", narrow)
     let ids = actions.json["items"]?.list?.compactMap { $0["id"]?.string } ?? []
@@ -823,7 +823,7 @@ import Testing
       first?["file"]?.string == "new.yaml" && first?["line"] == .int(2)
         && first?["endColumn"] == .int(20))
     // No file is read except the recipes that are served.
-    #expect(!JSON.shown(bad.json).contains("listen"), "\(bad.json)")
+    #expect(!JSON.displayed(bad.json).contains("listen"), "\(bad.json)")
     // The findings of a recipe that is served have the same form.
     try bench.program.write("steps:\n  - uses: shell.rum\n", to: "recipes/wrong.yaml")
     _ = await bench.agent.line(with: "shell.rum")
@@ -885,7 +885,7 @@ import Testing
     }
     // Without the scope `data`, counts and names are all there is.
     let counted = try await bench.send("POST", path, starter, #"{"inputs":{"words":"hidden"}}"#)
-    #expect(counted.status == 201 && counted.json["document"] == nil && !JSON.shown(counted.json).contains("hidden"))
+    #expect(counted.status == 201 && counted.json["document"] == nil && !JSON.displayed(counted.json).contains("hidden"))
     #expect(counted.json["writes"]?.list?.first?["action"]?.string == "store.put")
     // A recipe outside a token's scope is reported as missing.
     #expect(try await bench.send("GET", "/api/v1/plans/\(digest)", token).json == made.json)
@@ -948,7 +948,7 @@ import Testing
     let made = try await bench.send(
       "POST", "/api/v1/recipes/fails/plans", token, #"{"inputs":{"note":"planted-s3cret"}}"#)
     #expect(made.status == 201 && made.json["wouldFail"] == .bool(true), "\(made.json)")
-    #expect(!JSON.shown(made.json).contains("planted-s3cret"))
+    #expect(!JSON.displayed(made.json).contains("planted-s3cret"))
     #expect(made.json["document"]?["error"]?["message"]?.string?.hasPrefix("It was •••") == true, "\(made.json)")
     let digest = made.json["digest"]?.string ?? ""
     let refused = try await bench.send("POST", "/api/v1/recipes/fails/runs", token, #"{"plan":"\#(digest)"}"#)
@@ -982,24 +982,24 @@ import Testing
     let steerer = try await bench.token("steerer", "--scope", "steer")
     let reader = try await bench.token("reader")
     let narrow = try await bench.token("narrow", "--scope", "steer", "--recipe", "sum")
-    func shown(_ answer: Value, _ list: String, _ name: String) -> String {
-      answer[list]?.list?.first { $0["name"]?.string == name }.map { JSON.shown($0) } ?? "none"
+    func displayed(_ answer: Value, _ list: String, _ name: String) -> String {
+      answer[list]?.list?.first { $0["name"]?.string == name }.map { JSON.displayed($0) } ?? "none"
     }
     let seen = try await bench.send("GET", "/api/v1/connections", token)
-    #expect(!JSON.shown(seen.json).contains("planted-s3cret"))
+    #expect(!JSON.displayed(seen.json).contains("planted-s3cret"))
     #expect(
-      shown(seen.json, "connections", "shop")
+      displayed(seen.json, "connections", "shop")
         == #"{"name":"shop","plugin":"http","address":"https://shop.example/api","maxParallel":4,"requests":60,"per":60.0,"recipes":["buy"]}"#
     )
     #expect(
-      shown(seen.json, "secrets", "LOST") == #"{"name":"LOST","status":"missing","connections":[],"recipes":["buy"]}"#)
+      displayed(seen.json, "secrets", "LOST") == #"{"name":"LOST","status":"missing","connections":[],"recipes":["buy"]}"#)
     #expect(
-      shown(seen.json, "secrets", "SHOP")
+      displayed(seen.json, "secrets", "SHOP")
         == #"{"name":"SHOP","status":"found","source":"'secrets.yaml'","connections":["shop"],"recipes":["buy"]}"#)
     let names = try await bench.send("GET", "/api/v1/connections", steerer)
-    #expect(names.status == 200 && !JSON.shown(names.json).contains("shop.example"))
+    #expect(names.status == 200 && !JSON.displayed(names.json).contains("shop.example"))
     #expect(
-      shown(names.json, "secrets", "SHOP")
+      displayed(names.json, "secrets", "SHOP")
         == #"{"name":"SHOP","status":"found","connections":["shop"],"recipes":["buy"]}"#)
     #expect(try await bench.send("GET", "/api/v1/connections", reader).status == 403)
     #expect(try await bench.send("GET", "/api/v1/connections", narrow).status == 403)
@@ -1041,7 +1041,7 @@ import Testing
     // Without the scope `data`, names and statuses are all there is.
     let seen = try await bench.send("GET", "/api/v1/runs/\(id)", reader)
     #expect(seen.status == 200)
-    #expect(!JSON.shown(seen.json).contains("Ada"))
+    #expect(!JSON.displayed(seen.json).contains("Ada"))
     #expect(try await kind("GET", "/api/v1/runs/\(id)/logs", reader) == "403 forbidden")
     #expect(try await kind("GET", "/api/v1/nothing", reader) == "404 noSuchPath")
     let wrong = try await bench.send("PUT", "/api/v1/runs/\(id)", reader)
@@ -1150,7 +1150,7 @@ import Testing
     let end = try #require(listed.json["items"]?.list?.first?["expiresAt"]?.string)
     #expect(listed.json["items"]?.list?[1]["recipes"] == .list([.string("sum")]))
     #expect(listed.json["items"]?.list?[1]["scopes"] == .list([.string("read"), .string("tokens")]))
-    #expect(!JSON.shown(listed.json).contains("sha256"))
+    #expect(!JSON.displayed(listed.json).contains("sha256"))
 
     let body = #"{"name":"phone","scopes":["read"],"recipes":["sum"]}"#
     let key: HTTPHeaders = ["Idempotency-Key": "phone-1"]
@@ -1169,7 +1169,7 @@ import Testing
       again.json["detail"]?.string?.hasPrefix("there is a token 'phone' already, and its text isn't kept") == true)
     listed = try await bench.send("GET", path, admin)
     #expect(names(listed.json) == ["admin", "narrow", "others", "phone"])
-    #expect(!JSON.shown(listed.json).contains(phone))
+    #expect(!JSON.displayed(listed.json).contains(phone))
 
     for (body, detail) in [
       (

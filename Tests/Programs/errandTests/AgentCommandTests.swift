@@ -63,7 +63,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `a plan is shown without a recipe, and made with one`() async throws {
+  @Test func `a plan is displayed without a recipe, and made with one`() async throws {
     let program = try await Program()
     for (words, message) in [
       (
@@ -105,15 +105,15 @@ import Testing
     try program.write(
       "steps: [{ uses: http.get, connection: shop, with: { url: /a, query: { key: \"${{ secrets.LOST }}\" } } }]\n",
       to: "recipes/buy.yaml")
-    let shown = try await program.call("connections", environment: ["SHOP": "planted-s3cret"])
-    #expect(shown.code == 0 && !shown.out.contains("planted-s3cret"), "\(shown)")
-    let lines = AgentCommandTests.cells(shown.out)
-    #expect(lines.contains(["CONNECTION", "PLUGIN", "ADDRESS", "LIMITS", "NOTE", "RECIPES"]), "\(shown.out)")
+    let displayed = try await program.call("connections", environment: ["SHOP": "planted-s3cret"])
+    #expect(displayed.code == 0 && !displayed.out.contains("planted-s3cret"), "\(displayed)")
+    let lines = AgentCommandTests.cells(displayed.out)
+    #expect(lines.contains(["CONNECTION", "PLUGIN", "ADDRESS", "LIMITS", "NOTE", "RECIPES"]), "\(displayed.out)")
     #expect(
-      lines.contains(["shop", "http", "https://shop.example/api", "4 at once, 60 per 1 min", "buy"]), "\(shown.out)")
-    #expect(lines.contains(["other", "http", "https://other.example"]), "\(shown.out)")
-    #expect(lines.contains(["SECRET", "COMES FROM", "CONNECTIONS", "RECIPES"]), "\(shown.out)")
-    #expect(lines.contains(["LOST", "missing", "buy"]), "\(shown.out)")
+      lines.contains(["shop", "http", "https://shop.example/api", "4 at once, 60 per 1 min", "buy"]), "\(displayed.out)")
+    #expect(lines.contains(["other", "http", "https://other.example"]), "\(displayed.out)")
+    #expect(lines.contains(["SECRET", "COMES FROM", "CONNECTIONS", "RECIPES"]), "\(displayed.out)")
+    #expect(lines.contains(["LOST", "missing", "buy"]), "\(displayed.out)")
     #expect(lines.contains { $0.first == "LATER" && $0.dropFirst().first?.hasSuffix(", not asked") == true })
     let value = try await program.call("connections", "--json", environment: ["SHOP": "planted-s3cret"]).json
     let secrets = value["secrets"]?.list ?? []
@@ -124,7 +124,7 @@ import Testing
 
   // MARK: With an agent
 
-  @Test func `recipes are listed and shown, equal to the API, here and elsewhere`() async throws {
+  @Test func `recipes are listed and displayed, equal to the API, here and elsewhere`() async throws {
     let bench = try await APITests.Bench()
     try await serve(AgentCommandTests.keep, as: "keep", on: bench)
     try bench.program.write("steps: [{ uses: no.such }]\n", to: "recipes/broken.yaml")
@@ -141,15 +141,15 @@ import Testing
     #expect(list.out.contains("has errors and isn't served; see: errand check "), "\(list.out)")
     #expect(try await bench.program.call("recipes", environment: elsewhere).out == list.out)
 
-    let shown = try await bench.program.call("recipes", "show", "keep")
-    #expect(shown.code == 0 && shown.out.hasPrefix("keep  "), "\(shown)")
-    #expect(shown.out.contains("\nKeeps words\n"), "\(shown.out)")
-    let rows = AgentCommandTests.cells(shown.out)
-    #expect(rows.contains(["INPUT", "TYPE", "DEFAULT", "SUMMARY"]), "\(shown.out)")
-    #expect(rows.contains(["words", "string", "required", "The words"]), "\(shown.out)")
-    #expect(rows.contains(["n", "integer", "3"]), "\(shown.out)")
-    #expect(rows.contains { $0.first == "store.put" && $0.count == 2 }, "\(shown.out)")
-    #expect(shown.out.contains("\ntext\n  summary: \"Keeps words\"\n"), "\(shown.out)")
+    let displayed = try await bench.program.call("recipes", "show", "keep")
+    #expect(displayed.code == 0 && displayed.out.hasPrefix("keep  "), "\(displayed)")
+    #expect(displayed.out.contains("\nKeeps words\n"), "\(displayed.out)")
+    let rows = AgentCommandTests.cells(displayed.out)
+    #expect(rows.contains(["INPUT", "TYPE", "DEFAULT", "SUMMARY"]), "\(displayed.out)")
+    #expect(rows.contains(["words", "string", "required", "The words"]), "\(displayed.out)")
+    #expect(rows.contains(["n", "integer", "3"]), "\(displayed.out)")
+    #expect(rows.contains { $0.first == "store.put" && $0.count == 2 }, "\(displayed.out)")
+    #expect(displayed.out.contains("\ntext\n  summary: \"Keeps words\"\n"), "\(displayed.out)")
     let broken = try await bench.program.call("recipes", "show", "broken")
     #expect(broken.code == 0 && broken.error.contains("broken.yaml:1:"), "\(broken)")
 
@@ -229,17 +229,17 @@ import Testing
     await bench.end()
   }
 
-  @Test func `a kept plan is shown as the command that makes plans shows it`() async throws {
+  @Test func `a kept plan is displayed as the command that makes plans shows it`() async throws {
     let bench = try await APITests.Bench()
     try await serve(AgentCommandTests.keep, as: "keep", on: bench)
     let token = try await bench.token("all", AgentCommandTests.allScopes)
     let made = try await bench.send(
       "POST", "/api/v1/recipes/keep/plans", token, #"{"inputs":{"words":"first"}}"#)
     let digest = try #require(made.json["digest"]?.string)
-    let shown = try await bench.program.call("plan", "--show", digest)
-    #expect(shown.code == 0 && shown.out.hasPrefix("made on "), "\(shown)")
+    let displayed = try await bench.program.call("plan", "--show", digest)
+    #expect(displayed.code == 0 && displayed.out.hasPrefix("made on "), "\(displayed)")
     let command = try await bench.program.call("plan", "recipes/keep.yaml", "-i", "words=first")
-    #expect(shown.out.split(separator: "\n").dropFirst().elementsEqual(command.out.split(separator: "\n")), "\(shown)")
+    #expect(displayed.out.split(separator: "\n").dropFirst().elementsEqual(command.out.split(separator: "\n")), "\(displayed)")
     #expect(try await bench.program.call("plan", "--show", digest, "--detailed-exitcode").code == 2)
     #expect(try await bench.program.call("plan", "--show", digest, "--json").json == made.json)
     let elsewhere = ["ERRAND_REMOTE": bench.url, "ERRAND_TOKEN": token]

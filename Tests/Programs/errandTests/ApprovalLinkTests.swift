@@ -42,31 +42,31 @@ import Testing
     _ = await agent.line(with: "\(id) waits")
     #expect(try await answer("approvals")["items"]?.list?.first?["url"]?.string == url)
     #expect(try await answer("runs/\(id)")["openSteps"]?.list?.first { $0["waitsFor"] != nil }?["url"]?.string == url)
-    let shown = try await program.call("runs", "show", id)
+    let displayed = try await program.call("runs", "show", id)
     #expect(
-      shown.out.contains(
+      displayed.out.contains(
         """
         ? ask asks: Send?
             errand runs approve \(id) 'all[0]/ask'
             errand runs reject \(id) 'all[0]/ask'
             \(url)
 
-        """), "\(shown)")
+        """), "\(displayed)")
     #expect(
       try await program.call("runs", "--json").json["open"]?.list?.first?["asks"]?.list?.first?["url"]?.string == url)
     #expect(
       try await program.call("why", id).out.hasPrefix(
         "ask waits for a person to decide, in 'all[0]/ask': Send? Its page: \(url)\n"))
     // One that is run in the foreground shows it as it begins to wait.
-    let shownRun = try program.serve("run", "recipes/ask.yaml")
-    let began = try #require(await shownRun.line(with: "ask  run "), "\(shownRun.before)")
+    let displayedRun = try program.serve("run", "recipes/ask.yaml")
+    let began = try #require(await displayedRun.line(with: "ask  run "), "\(displayedRun.before)")
     let second = try #require(began.components(separatedBy: " ").last)
-    let words = await shownRun.line(with: "all[0]/ask: waiting for a decision: Send?")
-    #expect(words?.hasSuffix("… all[0]/ask: waiting for a decision: Send?") == true, "\(shownRun.before)")
-    let address = await shownRun.line(with: "https://")
-    #expect(address == "      https://errand.example.org/approvals/\(second)/all%5B0%5D%2Fask", "\(shownRun.before)")
-    shownRun.signal(SIGINT)
-    _ = await shownRun.end()
+    let words = await displayedRun.line(with: "all[0]/ask: waiting for a decision: Send?")
+    #expect(words?.hasSuffix("… all[0]/ask: waiting for a decision: Send?") == true, "\(displayedRun.before)")
+    let address = await displayedRun.line(with: "https://")
+    #expect(address == "      https://errand.example.org/approvals/\(second)/all%5B0%5D%2Fask", "\(displayedRun.before)")
+    displayedRun.signal(SIGINT)
+    _ = await displayedRun.end()
     #expect(try await program.call("runs", "cancel", second).code == 0)
 
     // Following a run that waits shows it, too.
@@ -108,8 +108,8 @@ import Testing
     let id = run.out.trimmingCharacters(in: .newlines)
     let agent = try program.serve("serve")
     _ = await agent.line(with: "\(id) waits")
-    let shown = try await program.call("runs", "show", id, "--json")
-    #expect(!shown.out.contains("\"url\""), "\(shown)")
+    let displayed = try await program.call("runs", "show", id, "--json")
+    #expect(!displayed.out.contains("\"url\""), "\(displayed)")
     try program.write(
       try program.read("errand.yaml") + "server: { listen: 127.0.0.1:7373 }\n", to: "errand.yaml")
     let sound = try await program.call("check", "recipes/ask.yaml")

@@ -148,7 +148,7 @@ import Testing
     await bench.end()
   }
 
-  @Test func `a plan is confirmed by the caller who was shown it, once`() async throws {
+  @Test func `a plan is confirmed by the caller who was displayed it, once`() async throws {
     let bench = try await APITests.Bench(Self.recipes)
     let scopes = ["--scope", "read", "--scope", "start", "--scope", "data"]
     let one = try await bench.token("one", scopes)
@@ -157,8 +157,8 @@ import Testing
     #expect(asked?["resultType"]?.string == "input_required")
     let question = asked?["inputRequests"]?["plan"]
     #expect(question?["method"]?.string == "elicitation/create")
-    let shown = question?["params"]?["message"]?.string
-    #expect(shown?.hasPrefix("Plan of keep: 1 added\nstore.put on store, step ") == true, "\(shown ?? "")")
+    let displayed = question?["params"]?["message"]?.string
+    #expect(displayed?.hasPrefix("Plan of keep: 1 added\nstore.put on store, step ") == true, "\(displayed ?? "")")
     let state = try #require(asked?["requestState"]?.string)
     let yes =
       #""requestState":"\#(state)","inputResponses":{"plan":{"action":"accept","content":{"confirm":true}}},"#
@@ -356,7 +356,7 @@ import Testing
       ])
     #expect(told.allSatisfy(Tool.isName))
     func hints(_ name: String) -> String {
-      JSON.shown(tools.first { $0["name"]?.string == name }?["annotations"] ?? .null)
+      JSON.displayed(tools.first { $0["name"]?.string == name }?["annotations"] ?? .null)
     }
     #expect(
       hints("double")
@@ -371,7 +371,7 @@ import Testing
         "Runs the recipe 'called'. It is planned first, and runs once the plan is confirmed.", "Doubles a number.",
         "Keeps a word. It is planned first, and runs once the plan is confirmed.",
       ])
-    let schemas = tools[6..<8].map { JSON.shown($0["inputSchema"] ?? .null) }
+    let schemas = tools[6..<8].map { JSON.displayed($0["inputSchema"] ?? .null) }
     #expect(
       schemas == [
         #"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}"#,
@@ -425,10 +425,10 @@ import Testing
     for (run, words, cause) in cases {
       let why = try await bench.program.call("why", run)
       #expect(why.out.contains(words), "\(why)")
-      let shown = try await bench.program.call("runs", "show", run, "--json")
-      #expect(JSON.shown(shown.json["cause"] ?? .null).hasSuffix(cause), "\(shown.json["cause"] ?? .null)")
+      let displayed = try await bench.program.call("runs", "show", run, "--json")
+      #expect(JSON.displayed(displayed.json["cause"] ?? .null).hasSuffix(cause), "\(displayed.json["cause"] ?? .null)")
       let told = try await bench.send("GET", "/api/v1/runs/\(run)", token)
-      #expect(JSON.shown(told.json["cause"] ?? .null).hasSuffix(cause), "\(told.json["cause"] ?? .null)")
+      #expect(JSON.displayed(told.json["cause"] ?? .null).hasSuffix(cause), "\(told.json["cause"] ?? .null)")
     }
     await bench.end()
   }
@@ -489,7 +489,7 @@ import Testing
     let bench = try await APITests.Bench(Self.recipes)
     let token = try await bench.token("one", "--scope", "read", "--scope", "start", "--scope", "data")
     let answer = try await Self.call(bench, token, "large", "{}").json["result"]
-    #expect(JSON.shown(answer ?? .null).utf8.count < 200_000)
+    #expect(JSON.displayed(answer ?? .null).utf8.count < 200_000)
     let run = answer?["structuredContent"]?["run"]?.string ?? ""
     let text = answer?["content"]?.list?.first?["text"]?.string ?? ""
     #expect(text.contains("Call errand_run with \"run\": \"\(run)\" for all of it."), "\(text.suffix(300))")

@@ -4,7 +4,7 @@ import Testing
 
 /// Faults that a check finds before a run, and values that JSON cannot hold.
 @Suite(.timeLimit(.minutes(20))) struct CheckedProgramTests {
-  @Test func `NaN and infinities are shown, and hide nothing else`() async throws {
+  @Test func `NaN and infinities are displayed, and hide nothing else`() async throws {
     let program = try await Program()
     try program.write(
       """
@@ -18,9 +18,9 @@ import Testing
     let wanted = #"{"nan":"NaN","both":["Infinity","-Infinity"],"keys":{"1":"a","1 (a string)":"b"},"n":1}"#
     #expect(outcome.json["outputs"] == (try JSON.parse(wanted)), "\(outcome.out)")
     let id = try #require(outcome.json["run"]?.string)
-    let shown = try await program.call("runs", "show", id, "--json")
-    #expect(shown.code == 0, "\(shown.error)")
-    #expect(shown.json["outputs"] == (try JSON.parse(wanted)), "\(shown.out)")
+    let displayed = try await program.call("runs", "show", id, "--json")
+    #expect(displayed.code == 0, "\(displayed.error)")
+    #expect(displayed.json["outputs"] == (try JSON.parse(wanted)), "\(displayed.out)")
     let text = try await program.call("runs", "show", id)
     #expect(text.out.contains("nan: NaN"), "\(text.out)")
     #expect(text.out.contains("n: 1"), "\(text.out)")

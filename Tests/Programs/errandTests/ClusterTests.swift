@@ -149,7 +149,7 @@ struct ClusterTests {
       if runs.code == 0, open.isEmpty { break }
       try await Task.sleep(for: .milliseconds(300))
     }
-    #expect(open.isEmpty, "seed \(seed): \(open.map { JSON.shown($0) }.joined(separator: "\n").prefix(4000))")
+    #expect(open.isEmpty, "seed \(seed): \(open.map { JSON.displayed($0) }.joined(separator: "\n").prefix(4000))")
     let runs = try await programs[0].call("runs", "list", "-n", "10000", "--json").json
     let ended = (runs["finished"]?.list ?? []).map { ($0["id"]?.string ?? "", $0["status"]?.string ?? "") }
     let statuses = Dictionary(ended) { first, _ in first }

@@ -143,7 +143,7 @@ struct DatabaseStateTests {
     let records = try await DatabaseStateTests.finished("keyed", at: url)
     #expect(records.map { $0["status"]?.string } == ["succeeded"])
     #expect(records.first?["origin"]?["needs"]?.list?.contains(.string("secret:ONLY_AT_LAB")) == true)
-    #expect(!JSON.shown(.list(records), .pretty).contains("a secret of the lab"))
+    #expect(!JSON.displayed(.list(records), .pretty).contains("a secret of the lab"))
     await desk.remove()
     await lab.remove()
   }
@@ -370,7 +370,7 @@ struct DatabaseStateTests {
     #expect(twins.map { $0["name"] } == [.string("lab"), .string("lab")])
     #expect(twins.map { $0["runs"] } == [.int(1), .int(0)])
     #expect(twins.first?["offers"]?.list?.contains(.string("plugin:markbook")) == true)
-    let ids = twins.compactMap { $0["id"].map { JSON.shown($0) } }
+    let ids = twins.compactMap { $0["id"].map { JSON.displayed($0) } }
     try #require(ids.count == 2)
     let ambiguous = try await desk.call("workers", "drain", "lab", environment: environment)
     #expect(

@@ -192,7 +192,7 @@ final class Days: @unchecked Sendable {
   /// The output of `errand why` for a run.
   func why(_ run: RunRecord) async throws -> String {
     let requests = AgentRequests(connection: try #require(connection))
-    let (facts, _) = try await requests.facts(about: try await requests.shown(run.id), hasValues: false)
+    let (facts, _) = try await requests.facts(about: try await requests.displayed(run.id), hasValues: false)
     let clock = WallClock(try TimeZoneDatabase.system.rules(named: "Australia/Sydney"), now: time.now())
     return Explanation(of: facts, clock: clock, isServed: true).text
   }

@@ -177,8 +177,8 @@ import Testing
     }
     var rest = lines(text)[...]
     for line in lines(block) where line != "…" {
-      let shown = line.hasSuffix("…") ? line.dropLast().trimmingCharacters(in: .whitespaces) : line
-      guard let place = rest.firstIndex(where: { line.hasSuffix("…") ? $0.hasPrefix(shown) : $0 == shown }) else {
+      let displayed = line.hasSuffix("…") ? line.dropLast().trimmingCharacters(in: .whitespaces) : line
+      guard let place = rest.firstIndex(where: { line.hasSuffix("…") ? $0.hasPrefix(displayed) : $0 == displayed }) else {
         Issue.record("\(page.path) shows a line that isn't in the file, or not in this order: \(line)")
         return
       }

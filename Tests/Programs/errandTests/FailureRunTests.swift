@@ -85,7 +85,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `a failure of the run that tells starts nothing more, and is shown`() async throws {
+  @Test func `a failure of the run that tells starts nothing more, and is displayed`() async throws {
     let program = try await Self.program("recipe: teller\nsteps: [{ fail: no luck }]\n")
     let run = try await program.call("run", "broken.yaml")
     #expect(run.code == 1)

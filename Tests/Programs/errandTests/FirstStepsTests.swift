@@ -154,7 +154,7 @@ import Testing
     }
   }
 
-  @Test func `a run that waits briefly says so, and a killed one is shown as interrupted`() async throws {
+  @Test func `a run that waits briefly says so, and a killed one is displayed as interrupted`() async throws {
     try await Self.with(["b.yaml": "steps: [{ wait: 50s }]\n"]) { program in
       let run = try program.start(["run", "b.yaml"])
       var list = try await program.call("runs")

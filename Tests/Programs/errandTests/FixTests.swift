@@ -206,7 +206,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `a file of secrets is no recipe, and nothing of it is shown`() async throws {
+  @Test func `a file of secrets is no recipe, and nothing of it is displayed`() async throws {
     let program = try await Program()
     try program.write("secrets: { files: [secrets.yaml] }\n", to: "errand.yaml")
     try program.write("KEY: PLANTED-7\ninput: PLANTED-8\n", to: "secrets.yaml")
@@ -221,7 +221,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `a secret that a recipe writes out isn't shown`() async throws {
+  @Test func `a secret that a recipe writes out isn't displayed`() async throws {
     let program = try await Program()
     try program.write(
       """
@@ -318,13 +318,13 @@ import Testing
     try program.write("recipe: a\nsumary: A.\nsteps:\n  - wait: 5m\n", to: "a.yaml")
     let json = try await program.call("check", "--format", "json", "a.yaml")
     #expect(
-      JSON.shown(json.json.list?.first?["fixes"] ?? .null)
+      JSON.displayed(json.json.list?.first?["fixes"] ?? .null)
         == #"[{"title":"write 'summary'","edits":[{"startLine":2,"startColumn":1,"endLine":2,"endColumn":7,"text":"summary"}]}]"#
     )
     let sarif = try await program.call("check", "--format", "sarif", "a.yaml")
     let result = sarif.json["runs"]?.list?.first?["results"]?.list?.first
     #expect(
-      JSON.shown(result?["fixes"] ?? .null)
+      JSON.displayed(result?["fixes"] ?? .null)
         == #"[{"description":{"text":"write 'summary'"},"artifactChanges":[{"artifactLocation":{"uri":"a.yaml"},"#
         + #""replacements":[{"deletedRegion":{"startLine":2,"startColumn":1,"endLine":2,"endColumn":7},"#
         + #""insertedContent":{"text":"summary"}}]}]}]"#)

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct HelpTopicsTests {
   private static let parts = KeyReference.all(ActionCatalog(everyPlugin))
 
-  @Test func `a key is shown with its sentence, its values and an example`() {
+  @Test func `a key is displayed with its sentence, its values and an example`() {
     #expect(
       HelpTopics(Self.parts, columns: 60).text("maxParallel", besidesCommand: false) == """
         maxParallel, a key of a step

@@ -11,8 +11,8 @@ import Testing
 
   @Test(arguments: reference.map(\.title)) func `every key has an example that shows it`(_ title: String) throws {
     let part = try #require(Self.reference.first { $0.title == title })
-    let shown = Set(part.examples.flatMap(\.keys))
-    for key in part.keys where !shown.contains(key.name) {
+    let displayed = Set(part.examples.flatMap(\.keys))
+    for key in part.keys where !displayed.contains(key.name) {
       Issue.record("\(title): declare an example of '\(key.name)' in KeyExamples.swift")
     }
     for example in part.examples {

@@ -143,12 +143,12 @@ import Testing
       cases: [{ case: as recorded, do: [{ run: {}, expect: { status: succeeded, outputs: \(outputs) } }] }]
       """, to: "matrix.test.yaml")
     _ = try await answer("test", "matrix.test.yaml")
-    let shown = try await answer("runs", "show", id)
+    let displayed = try await answer("runs", "show", id)
     let drawn = try await answer("graph", "matrix.yaml")
     _ = try await answer("graph", id)
     #expect(try await answer("why", id).out.contains("matrix"))
     for step in 1...5 {
-      #expect(shown.out.contains("k\(step)"), "\(shown.out)")
+      #expect(displayed.out.contains("k\(step)"), "\(displayed.out)")
       #expect(place.isOutside || drawn.out.contains("k\(step)"), "\(drawn.out)")
       #expect(plan.out.contains("k\(step)") || plan.out.contains("b\(step)"), "\(plan.out)")
     }

@@ -151,9 +151,9 @@ import Testing
     for run in runs["finished"]?.list ?? [] where run["recipe"]?.string == "counted" {
       let id = run["id"]?.string ?? ""
       if ends[id] != nil { continue }
-      let shown = try await program.call("runs", "show", id)
+      let displayed = try await program.call("runs", "show", id)
       let json = try await program.call("runs", "show", id, "--json").json
-      let name = try #require(shown.out.firstMatch(of: /input    name = (\S+)/)?.1)
+      let name = try #require(displayed.out.firstMatch(of: /input    name = (\S+)/)?.1)
       ends[id] = End(
         name: String(name), status: run["status"]?.string ?? "", retries: json["cause"]?["run"]?.string)
     }

@@ -112,7 +112,7 @@ import Testing
   }
 
   /// The fields of a head that may differ: the time.
-  private static func shown(_ headers: HTTPHeaders) -> String {
+  private static func displayed(_ headers: HTTPHeaders) -> String {
     let fields = headers.fields.filter { !$0.isNamed("Date") }
     return fields.map { "\($0.name): \($0.value)" }.sorted().joined(separator: "\n")
   }
@@ -144,7 +144,7 @@ import Testing
         head = begun
       }
       return Answer(
-        status: head.status, headers: LimitTests.shown(head.headers),
+        status: head.status, headers: LimitTests.displayed(head.headers),
         text: String(decoding: received.bytes + rest, as: UTF8.self))
     }
 
@@ -540,7 +540,7 @@ import Testing
     for (name, schema) in route.members where isWhole || route.required.contains(name) || given[name] != nil {
       map[name] = given[name] ?? sample(name, schema)
     }
-    return JSON.shown(.map(map))
+    return JSON.displayed(.map(map))
   }
 
   /// The bodies to send besides the least one, well formed and malformed.
@@ -673,7 +673,7 @@ import Testing
     _ name: String, _ inputs: [(String, Value)], _ sent: [String], isStream: Bool = false
   ) -> Ask {
     Ask(
-      method: "POST", path: "/api/v1/operations/\(name)", body: JSON.shown(.map(ValueMap(inputs))),
+      method: "POST", path: "/api/v1/operations/\(name)", body: JSON.displayed(.map(ValueMap(inputs))),
       headers: [
         "Errand-Program": Program.identity, "Accept": "application/vnd.errand.exact+json\(isStream ? "l" : "")",
       ], sent: sent, isStream: isStream)
@@ -749,15 +749,15 @@ import Testing
     var asks: [Ask] = []
     for form in forms("run", side) {
       for name in ["errand_run", "errand_why"] {
-        asks.append(tool(name, JSON.shown(.object(["run": .string(form.text)])), form.sent))
+        asks.append(tool(name, JSON.displayed(.object(["run": .string(form.text)])), form.sent))
       }
     }
     for form in forms("recipe", side) {
-      asks.append(tool("errand_runs", JSON.shown(.object(["recipe": .string(form.text)])), form.sent))
+      asks.append(tool("errand_runs", JSON.displayed(.object(["recipe": .string(form.text)])), form.sent))
       asks.append(tool(form.text, "{}", form.sent))
     }
     for form in forms("cursor", side) {
-      asks.append(tool("errand_runs", JSON.shown(.object(["cursor": .string(form.text)])), form.sent))
+      asks.append(tool("errand_runs", JSON.displayed(.object(["cursor": .string(form.text)])), form.sent))
     }
     return asks
   }
@@ -771,7 +771,7 @@ import Testing
     ]
     for run in own.runs + ["last", own.word] {
       for name in ["errand_run", "errand_why"] {
-        asks.append(tool(name, JSON.shown(.object(["run": .string(run)])), []))
+        asks.append(tool(name, JSON.displayed(.object(["run": .string(run)])), []))
       }
     }
     return asks

@@ -68,9 +68,9 @@ import Testing
     #expect(runs["open"]?.list?.isEmpty == true)
     #expect(runs["finished"]?.list?.count == 1)
     let run = try #require(runs["finished"]?.list?.first?["id"]?.string)
-    let shown = try await program.call("runs", "show", run, "--json", environment: later).json
+    let displayed = try await program.call("runs", "show", run, "--json", environment: later).json
     let zip = try Data(contentsOf: program.folder.appending(path: "backups/markbooks-2026-12-07.zip"))
-    #expect(shown["outputs"]?["bytes"]?.int == zip.count)
+    #expect(displayed["outputs"]?["bytes"]?.int == zip.count)
     // The action has compared the entries with their sums; the record that ends a zip says how many there are.
     #expect(zip.suffix(22).prefix(12) == Data([0x50, 0x4B, 5, 6, 0, 0, 0, 0, 2, 0, 2, 0]))
     for markbook in [1_207_731, 1_207_742] { #expect(zip.range(of: Data("\(markbook).csv".utf8)) != nil) }

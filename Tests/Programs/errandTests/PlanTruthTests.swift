@@ -58,7 +58,7 @@ import Testing
   }
 
   /// Writes of a plan with their conditions: `PUT /a <if 'x' fails>`.
-  private static func shown(_ plan: Program.Outcome) -> [String] {
+  private static func displayed(_ plan: Program.Outcome) -> [String] {
     (plan.json["writes"]?.list ?? []).map { write in
       let conditions = (write["if"]?.list ?? []).compactMap(\.string)
       let place = write["input"]?["url"]?.string ?? write["input"]?["path"]?.string ?? write["action"]?.string ?? ""
@@ -80,7 +80,7 @@ import Testing
 
         """, to: "again.yaml")
       let plan = try await program.call("plan", "again.yaml", "--json")
-      #expect(Self.shown(plan) == ["/a", "/a", "/a", "/b"])
+      #expect(Self.displayed(plan) == ["/a", "/a", "/a", "/b"])
       let told = try await program.call("plan", "again.yaml").out
       #expect(told.contains("would be tried again if it fails, 2 times at most, and may then write more"), "\(told)")
       #expect(try await program.call("run", "again.yaml", "--json").code == 0)
@@ -106,7 +106,7 @@ import Testing
       let plan = try await program.call("plan", "rows.yaml", "--json", "--out", "plan.json")
       #expect(plan.code == 0, "\(plan.error)")
       #expect(
-        Self.shown(plan) == ["in.csv", "/x <for each item of `steps.rows.rows` (known after 'rows')>"])
+        Self.displayed(plan) == ["in.csv", "/x <for each item of `steps.rows.rows` (known after 'rows')>"])
       let run = try await program.call("run", "rows.yaml", "--plan", "plan.json")
       #expect(run.code == 0, "\(run.error)")
       #expect(desk.writes == ["PUT /x a", "PUT /x b", "PUT /x c"])
@@ -187,7 +187,7 @@ import Testing
   }
 
   /// Recipes with parallel steps, and the lines of their plans.
-  private static let sideBySide: [(name: String, recipe: String, shown: [String])] = [
+  private static let sideBySide: [(name: String, recipe: String, displayed: [String])] = [
     (
       "a later branch writes what an earlier one reads",
       """
@@ -326,7 +326,7 @@ import Testing
 
   @Test(arguments: sideBySide)
   func `parallel steps may run in any order, and the plan says so`(
-    name: String, recipe: String, shown: [String]
+    name: String, recipe: String, displayed: [String]
   ) async throws {
     try await Self.withDesk { program, desk, _ in
       desk.refuse("/gone")
@@ -347,18 +347,18 @@ import Testing
       try program.write("recipe: some\n\(recipe)\n", to: "some.yaml")
       let plan = try await program.call("plan", "some.yaml", "--json", "--out", "plan.json")
       #expect(plan.code == 0, "\(plan.error)")
-      #expect(Self.shown(plan) == shown)
+      #expect(Self.displayed(plan) == displayed)
       let run = try await program.call("run", "some.yaml", "--plan", "plan.json")
       #expect(run.code == 0, "\(run.error)")
       // In any order.
       for write in desk.writes {
         let target = write.split(separator: " ")[1]
-        #expect(shown.contains { $0 == target || $0.hasPrefix("\(target) <") }, "\(write)")
+        #expect(displayed.contains { $0 == target || $0.hasPrefix("\(target) <") }, "\(write)")
       }
     }
   }
 
-  @Test func `what is written only if something fails is shown with that condition`() async throws {
+  @Test func `what is written only if something fails is displayed with that condition`() async throws {
     try await Self.withDesk { program, desk, _ in
       try program.write(
         """
@@ -379,7 +379,7 @@ import Testing
       let plan = try await program.call("plan", "fallback.yaml", "--json", "--out", "plan.json")
       #expect(plan.code == 0, "\(plan.error)")
       #expect(
-        Self.shown(plan) == [
+        Self.displayed(plan) == [
           "/failed <if 'got' fails>", "/missing <if 'got' fails (`!has(steps.got)`)>", "/first", "/second",
           "/end <if the run fails>",
         ])
@@ -404,7 +404,7 @@ import Testing
       let plan = try await program.call("plan", "certain.yaml", "--json")
       #expect(plan.code == 1)
       #expect(plan.json["error"]?["kind"]?.string == "validation")
-      #expect(Self.shown(plan) == ["/first"])
+      #expect(Self.displayed(plan) == ["/first"])
       #expect(desk.writes == [])
     }
   }

@@ -270,7 +270,7 @@ import Testing
         + "it out\n"
     ),
   ])
-  func `what a server was given as secrets is shown by no message, and kept in no lock`(
+  func `what a server was given as secrets is displayed by no message, and kept in no lock`(
     _ leak: String, _ message: String
   ) async throws {
     let program = try await Program()

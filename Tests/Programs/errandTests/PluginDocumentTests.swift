@@ -61,9 +61,9 @@ import Testing
     #expect(added.error.hasSuffix("5 parts of the document were left out, as listed above.\n"), "\(added.error)")
     let lock = try JSON.parse(program.read("plugins/x.lock.json"))
     func types(_ name: String) -> String {
-      JSON.shown(lock["actions"]?[name]?["output"]?["body"]?["type"] ?? .null)
+      JSON.displayed(lock["actions"]?[name]?["output"]?["body"]?["type"] ?? .null)
     }
-    #expect(JSON.shown(lock["actions"]?["a"]?["input"] ?? .null) == #"{"limit":{"optional":true,"type":"int"}}"#)
+    #expect(JSON.displayed(lock["actions"]?["a"]?["input"] ?? .null) == #"{"limit":{"optional":true,"type":"int"}}"#)
     #expect(
       types("a") == #"{"fields":{"child":{"optional":true,"type":"dyn"},"name":{"optional":true,"type":"string"}}}"#)
     #expect(types("b").contains(#""here":{"optional":true,"type":{"fields":{"n""#), "\(types("b"))")

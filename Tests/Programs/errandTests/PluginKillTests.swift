@@ -125,8 +125,8 @@ import Testing
     let list = try await program.call("runs", "list", "-n", "10000", "--json").json
     var ends: [String: String] = [:]
     for run in (list["open"]?.list ?? []) + (list["finished"]?.list ?? []) {
-      let shown = try await program.call("runs", "show", run["id"]?.string ?? "", "--json").json
-      ends[shown["inputs"]?["name"]?.string ?? ""] = run["status"]?.string ?? ""
+      let displayed = try await program.call("runs", "show", run["id"]?.string ?? "", "--json").json
+      ends[displayed["inputs"]?["name"]?.string ?? ""] = run["status"]?.string ?? ""
     }
     #expect(ends["first"] == "succeeded")
     #expect(ends.count == kills + 1, "seed \(seed): \(ends)")

@@ -42,7 +42,7 @@ import Testing
     return list.json["open"]?.list?.first?["id"]?.string ?? list.json["finished"]?.list?.first?["id"]?.string ?? ""
   }
 
-  @Test func `what a command prints is shown with its step, and kept in the log with the attempt`() async throws {
+  @Test func `what a command prints is displayed with its step, and kept in the log with the attempt`() async throws {
     let program = try await Self.program("echo one; printf 'two \\033[2J\\n' >&2; printf 'half'")
     let run = try await program.call("run", "try.yaml")
     #expect(run.code == 0, "\(run.error)")
@@ -190,10 +190,10 @@ import Testing
     #expect(run.code == 4, "\(run.error)")
     let id = try await Self.id(program)
     #expect(Set(try await Self.printed(program, id)) == ["work 1 output here", "work 1 errors there"])
-    let shown = try await program.call("runs", "show", id, "--json")
-    let detail = shown.json["steps"]?.list?.first?["error"]?["cause"]?["detail"]?.string ?? ""
+    let displayed = try await program.call("runs", "show", id, "--json")
+    let detail = displayed.json["steps"]?.list?.first?["error"]?["cause"]?["detail"]?.string ?? ""
     #expect(
-      detail == "'sh' was ended before it was done\nstandard error: there\nstandard output: here", "\(shown.out)")
+      detail == "'sh' was ended before it was done\nstandard error: there\nstandard output: here", "\(displayed.out)")
     await program.remove()
   }
 
@@ -235,7 +235,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `an open run that nothing runs is shown as far as it is`() async throws {
+  @Test func `an open run that nothing runs is displayed as far as it is`() async throws {
     let program = try await Self.program("echo said", effect: "read", more: "  - wait: { event: never }")
     let run = try program.start(["run", "try.yaml"])
     while try await !program.call("runs", "list").out.contains("waiting") {}
@@ -290,8 +290,8 @@ import Testing
     #expect(
       run.error.contains("note: 2 items of 'put' failed; put[0]: 'sh' exited with code 1\n"), "\(run.error)")
     #expect(run.error.contains("note: the step '#onFailure/notify' failed: 'sh' exited with code 9\n"), "\(run.error)")
-    let shown = try await program.call("runs", "show", try await Self.id(program))
-    #expect(shown.out.contains("succeeded, 2 failed\n"), "\(shown.out)")
+    let displayed = try await program.call("runs", "show", try await Self.id(program))
+    #expect(displayed.out.contains("succeeded, 2 failed\n"), "\(displayed.out)")
     let json = try await program.call("runs", "show", try await Self.id(program), "--json")
     let notify = json.json["steps"]?.list?.first { $0["path"]?.string == "#onFailure/notify" }
     #expect(notify?["error"]?["message"]?.string == "'sh' exited with code 9")

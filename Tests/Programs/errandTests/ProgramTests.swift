@@ -30,7 +30,7 @@ private let enrol = """
 
 @Suite(.timeLimit(.minutes(ProcessInfo.processInfo.environment["ERRAND_KILLS"] == nil ? 20 : 600)))
 struct ProgramTests {
-  @Test func `averages are computed, written and shown`() async throws {
+  @Test func `averages are computed, written and displayed`() async throws {
     let program = try await Program()
     let outcome = try await program.call("run", averages, "--config", "errand.yaml", "-i", "markbook=1207731", "--json")
     #expect(outcome.code == 0, "\(outcome.error)")

@@ -102,7 +102,7 @@ import Testing
     #expect(terminal.lines() == ["  ✓ get                                         19.5 MB  2.0s"])
   }
 
-  @Test func `a step that began before it was followed is shown with its first report`() throws {
+  @Test func `a step that began before it was followed is displayed with its first report`() throws {
     let terminal = try Terminal(width: 80)
     terminal.display.show(.loopAdvanced(path: "block/put", done: 3, count: 10))
     terminal.display.show(.loopAdvanced(path: "block/put[2]/inner", done: 1, count: 4))

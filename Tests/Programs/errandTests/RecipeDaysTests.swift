@@ -190,7 +190,7 @@ import Testing
     return (days, run)
   }
 
-  @Test func `the shown changes are written after the approval, and the next week needs none`() async throws {
+  @Test func `the displayed changes are written after the approval, and the next week needs none`() async throws {
     let (days, run) = try await ApprovalDaysTests.asked()
     let prompt = try #require(run.steps["decision"]?.wait?.prompt)
     #expect(

@@ -74,9 +74,9 @@ import Testing
     let approved = try await client.call("runs", "approve", id, "--comment", "yes")
     #expect(approved.code == 0 && approved.error == "approved 'ask' of \(id) as the token\n", "\(approved)")
     #expect(await follower.end() == 0, "\(follower.before)")
-    let shown = try await client.call("runs", "show", id, "--json")
-    #expect(shown.json["outputs"]?["words"]?.string == "Hello Ada", "\(shown)")
-    #expect(shown.out.contains("\"by\": \"all\""))
+    let displayed = try await client.call("runs", "show", id, "--json")
+    #expect(displayed.json["outputs"]?["words"]?.string == "Hello Ada", "\(displayed)")
+    #expect(displayed.out.contains("\"by\": \"all\""))
     let why = try await client.call("why", id)
     #expect(why.code == 0 && why.out.contains("all approved 'ask' on "), "\(why)")
     #expect(try await client.call("runs", "logs", id, "--follow").error == "the run is over: succeeded\n")
@@ -121,8 +121,8 @@ import Testing
     )
     let listed = try await narrow.call("runs", "list", "--json")
     #expect(listed.code == 0 && !listed.out.contains("ask") && listed.out.contains("\"sum\""), "\(listed)")
-    let shown = try await narrow.call("runs", "show", "last:sum")
-    #expect(shown.code == 0 && shown.out.contains("m: 2"), "\(shown)")
+    let displayed = try await narrow.call("runs", "show", "last:sum")
+    #expect(displayed.code == 0 && displayed.out.contains("m: 2"), "\(displayed)")
     #expect(try await narrow.call("why", "last:sum").code == 0)
     let schedules = try await narrow.call("schedule", "list", "--json")
     #expect(schedules.json.list?.compactMap { $0["id"]?.string } == ["sum"], "\(schedules)")
@@ -311,7 +311,7 @@ import Testing
   ]
 
   private static func problem(_ status: Int, _ kind: String, _ detail: String) -> HTTPServerResponse {
-    let body = JSON.shown(.object(["kind": .string(kind), "detail": .string(detail)]))
+    let body = JSON.displayed(.object(["kind": .string(kind), "detail": .string(detail)]))
     return .text(body, status: status, type: "application/problem+json")
   }
 

@@ -254,8 +254,8 @@ import Testing
               errand runs show \(first) '#1/order'
               errand runs retry \(first) '#1/order' --output '{
         """.dropLast(1)), "\(why.out)")
-    let shown = try await program.call("runs", "show", first, "#1/order")
-    #expect(shown.out.contains("seven"), "\(shown.out)")
+    let displayed = try await program.call("runs", "show", first, "#1/order")
+    #expect(displayed.out.contains("seven"), "\(displayed.out)")
     let again = try await program.call("runs", "retry", first, "--json")
     #expect(again.code == 1, "\(again.error)")
     let second = again.json["run"]?.string ?? "none"

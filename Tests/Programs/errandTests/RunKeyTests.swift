@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `a run with a key starts once, and its end is shown again`(_ isServed: Bool) async throws {
+  func `a run with a key starts once, and its end is displayed again`(_ isServed: Bool) async throws {
     let program = try await Program()
     try program.write(RunKeyTests.recipe, to: "invoices.yaml")
     let agent = isServed ? try program.serve("serve") : nil

@@ -133,10 +133,10 @@ import Testing
     #expect(run.json["outputs"]?["it"]?.string == output, "\(run.out)")
     #expect(try await program.shell("find . '\(other)' -type f -exec cksum {} + | sort").out == before.out)
     // The message names the folder with the written files.
-    let shown = try await program.call("run", "recipes/try.yaml", "--sandbox")
-    let copy = shown.error.components(separatedBy: "files were written to a copy of the folder: ").dropFirst().first?
+    let displayed = try await program.call("run", "recipes/try.yaml", "--sandbox")
+    let copy = displayed.error.components(separatedBy: "files were written to a copy of the folder: ").dropFirst().first?
       .split(separator: "\n").first.map(String.init)
-    #expect((copy == nil) == own.written.isEmpty, "\(shown.error)")
+    #expect((copy == nil) == own.written.isEmpty, "\(displayed.error)")
     if let copy {
       for path in own.written {
         let path = path.hasPrefix("OTHER") ? "\(copy)/../others\(here(path))" : "\(copy)/\(path)"
@@ -234,7 +234,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `a report is shown line by line`() async throws {
+  @Test func `a report is displayed line by line`() async throws {
     let program = try await Program()
     let path = Program.root.appending(path: "recipes/weekly-report.yaml").path
     let outcome = try await program.call("run", path, "--sandbox", "-i", "markbook=1207742")

@@ -51,13 +51,13 @@ import Testing
     let run = try #require(started?["run"]?.string)
     let slot = try #require(started?["slot"]?.string)
     let time = try #require(slot.split(separator: "T").last?.dropLast())
-    let shown = try await program.call("runs", "show", run, "--json")
-    #expect(shown.json["outputs"]?["label"]?.string == "tick at \(time)", "\(shown.out)")
-    #expect(shown.json["outputs"]?["at"]?.string == slot, "\(shown.out)")
+    let displayed = try await program.call("runs", "show", run, "--json")
+    #expect(displayed.json["outputs"]?["label"]?.string == "tick at \(time)", "\(displayed.out)")
+    #expect(displayed.json["outputs"]?["at"]?.string == slot, "\(displayed.out)")
     let why = try await program.call("why", run)
     // On a full minute the seconds are left out.
-    let shownTime = time.hasSuffix(":00") ? time.dropLast(3) : time
-    #expect(why.out.contains("It ran for the slot of ") && why.out.contains("\(shownTime) UTC"), "\(why.out)")
+    let displayedTime = time.hasSuffix(":00") ? time.dropLast(3) : time
+    #expect(why.out.contains("It ran for the slot of ") && why.out.contains("\(displayedTime) UTC"), "\(why.out)")
     let served = try await program.call("schedule", "list", "--json").json.list?.first
     #expect(served?["isRead"]?.bool == true)
     let foretold = try await program.call("schedule", "next", "tick", "-n", "2")

@@ -121,7 +121,7 @@ import Testing
 
   // MARK: The use of secrets by fields
 
-  @Test func `a credential is sent unchanged, and neither shown nor kept`() async throws {
+  @Test func `a credential is sent unchanged, and neither displayed nor kept`() async throws {
     let seen = Mutex<[String]>([])
     let server = try HTTPServer { request in
       let parts =
@@ -147,7 +147,7 @@ import Testing
       """, to: "login.yaml")
     let environment = ["TOKEN": "hunter2-and-more"]
     let derived = "erom-dna-2retnuh"
-    var shown = ""
+    var displayed = ""
     for arguments in [
       ["check", "login.yaml"], ["plan", "login.yaml", "--out", "plan.json"],
       ["run", "login.yaml", "--json", "--record", "recording.json"], ["run", "login.yaml", "-v"], ["runs", "list"],
@@ -155,10 +155,10 @@ import Testing
     ] {
       let outcome = try await program.start(arguments, environment: environment).outcome()
       if arguments[0] == "check" { #expect(outcome.code == 0, "\(outcome)") }
-      shown += outcome.out + outcome.error
+      displayed += outcome.out + outcome.error
     }
-    #expect(shown.contains("POST"))
-    #expect(shown.contains(#"{"user":"ana","signed":"•••"}"#))
+    #expect(displayed.contains("POST"))
+    #expect(displayed.contains(#"{"user":"ana","signed":"•••"}"#))
     let enumerator = FileManager.default.enumerator(at: program.folder, includingPropertiesForKeys: nil)
     var files: [String] = []
     while let file = enumerator?.nextObject() as? URL {
@@ -170,7 +170,7 @@ import Testing
       }
     }
     #expect(files.contains("recording.json") && files.contains("plan.json"))
-    for form in [derived, "hunter2", "length=16"] { #expect(!shown.contains(form), "\(shown)") }
+    for form in [derived, "hunter2", "length=16"] { #expect(!displayed.contains(form), "\(displayed)") }
     let sent = seen.withLock { $0 }.joined(separator: "\n")
     #expect(sent.contains("/login?signature=\(derived)&length=16"))
     #expect(sent.contains(#""signed":"\#(derived)""#) && sent.contains("s-\(derived)") && sent.contains("plain"))

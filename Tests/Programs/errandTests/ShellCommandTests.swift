@@ -112,9 +112,9 @@ import Testing
     _ = await aside { call.process.awaitEnd() }
     let outcome = try await program.call("runs", "resume")
     #expect(outcome.code == 0, "\(outcome.error)")
-    let shown = try await program.call("runs", "list", "--json")
+    let displayed = try await program.call("runs", "list", "--json")
     let run = try await program.call("runs", "show", "last", "--json")
-    #expect(run.json["outputs"]?["found"]?.string == "", "\(run.out)\(shown.out)")
+    #expect(run.json["outputs"]?["found"]?.string == "", "\(run.out)\(displayed.out)")
     #expect(!Self.isAlive(own))
     #expect(!Self.isAlive(left))
     for pid in [own, left] where pid > 0 { kill(pid, SIGKILL) }

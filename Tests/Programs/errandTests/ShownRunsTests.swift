@@ -49,14 +49,14 @@ import Testing
     return (program, run.json["run"]?.string ?? "")
   }
 
-  @Test func `the input of each step is computed again, and its output is shown`() async throws {
+  @Test func `the input of each step is computed again, and its output is displayed`() async throws {
     let (program, run) = try await Self.ran()
-    let shown: [(step: String, input: String, output: String)] = [
+    let displayed: [(step: String, input: String, output: String)] = [
       ("parsed", #"{"text":"{\"mark\": 7}"}"#, #"{"value":{"mark":7}}"#),
       ("each[1]/write", #"{"value":{"who":"Bob","mark":7,"at":1,"dear":"Dear Ann"}}"#, ""),
       ("one[1]", #"{"text":"\"Bob\""}"#, #"{"value":"Bob"}"#),
     ]
-    for (step, input, output) in shown {
+    for (step, input, output) in displayed {
       let show = try await program.call("runs", "show", "last", step, "--json", environment: Self.environment)
       #expect(show.code == 0, "\(show.error)")
       #expect(try JSON.text(show.json["input"] ?? .null) == input, "\(step): \(show.out)")

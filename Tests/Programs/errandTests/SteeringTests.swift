@@ -35,7 +35,7 @@ extension Program {
 }
 
 @Suite(.timeLimit(.minutes(20))) struct SteeringTests {
-  @Test func `a run is shown, decided on and woken, by an agent that serves`() async throws {
+  @Test func `a run is displayed, decided on and woken, by an agent that serves`() async throws {
     let program = try await Program()
     try program.write(letters, to: "letters.yaml")
     let agent = try program.serve("serve")

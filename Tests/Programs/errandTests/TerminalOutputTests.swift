@@ -21,7 +21,7 @@ import Testing
     }.map { String($0.value, radix: 16) }
   }
 
-  @Test func `arguments and names of files are shown safely by every command`() async throws {
+  @Test func `arguments and names of files are displayed safely by every command`() async throws {
     let program = try await Program()
     let x = Self.hostile + "gone"
     try FileManager.default.createDirectory(
@@ -65,9 +65,9 @@ import Testing
   private static let events = "application/vnd.errand.exact+jsonl"
   private static let problem = "application/problem+json"
 
-  @Test func `what an agent elsewhere answers is shown safely, and has a limit`() async throws {
+  @Test func `what an agent elsewhere answers is displayed safely, and has a limit`() async throws {
     let program = try await Program()
-    let text = JSON.shown(.string(Self.hostile + "gone"))
+    let text = JSON.displayed(.string(Self.hostile + "gone"))
     let refusal = #"{"failed":{"kind":"notFound","message":\#(text)}}"#
     let answers: [(status: Int, type: String, body: String, command: [String])] = [
       (404, Self.answer, refusal, ["runs", "list"]), (200, Self.answer, refusal, ["runs", "list"]),

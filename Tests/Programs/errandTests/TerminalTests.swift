@@ -16,7 +16,7 @@ import Testing
     """#
 
   /// The standard output of a command at a terminal of some columns, without the program's ids.
-  private static func shown(_ command: String, columns: Int, in program: Program) async throws -> [String] {
+  private static func displayed(_ command: String, columns: Int, in program: Program) async throws -> [String] {
     let outcome = try await program.shell(
       """
       TERM=xterm script -qec "stty cols \(columns); '\(Program.binary.path)' \(command) --no-color 2>/dev/null" \
@@ -31,7 +31,7 @@ import Testing
   @Test func `outputs are summarised on a terminal, and whole elsewhere`() async throws {
     let program = try await Program()
     try program.write(TerminalTests.recipe, to: "a.yaml")
-    let lines = try await TerminalTests.shown("run a.yaml", columns: 40, in: program)
+    let lines = try await TerminalTests.displayed("run a.yaml", columns: 40, in: program)
     #expect(
       lines.prefix(4) == ["", "rows", "name               mark  remark", "student number 0      0  none so far"])
     #expect(
@@ -63,7 +63,7 @@ import Testing
         short: [1,2,3]
 
         """)
-    let narrow = try await TerminalTests.shown("run a.yaml", columns: 30, in: program)
+    let narrow = try await TerminalTests.displayed("run a.yaml", columns: 30, in: program)
     #expect(narrow.prefix(4) == ["", "rows", "name         mark  remark", "student nu…     0  none so far"])
     let whole = try await program.call("run", "a.yaml", "--quiet")
     #expect(whole.out.contains("\nstudent number 29    29  none so far\n"), "\(whole.out)")
@@ -84,7 +84,7 @@ import Testing
       "runs", "schedule", "schedule next", "actions",
       "graph recipes/a-recipe-with-a-rather-long-name.yaml",
     ] {
-      let lines = try await TerminalTests.shown(command, columns: columns, in: program)
+      let lines = try await TerminalTests.displayed(command, columns: columns, in: program)
       #expect(lines.count > 1, "\(command)")
       // An id was longer before it was replaced.
       for line in lines where !line.contains("ID") {

@@ -19,7 +19,7 @@ import Testing
     return (answer.status, String(decoding: answer.body, as: UTF8.self))
   }
 
-  @Test func `a text is checked on a page, and shown again with its findings`() async throws {
+  @Test func `a text is checked on a page, and displayed again with its findings`() async throws {
     let bench = try await APITests.Bench()
     let browser = try await PagesTests.Browser(bench)
     #expect(try await browser.get("/recipes").text.contains("<a href=\"/check\">Check</a>"))
@@ -93,7 +93,7 @@ import Testing
     await bench.end()
   }
 
-  @Test func `a token is made, shown once, listed and revoked on a page`() async throws {
+  @Test func `a token is made, displayed once, listed and revoked on a page`() async throws {
     let bench = try await APITests.Bench()
     let browser = try await PagesTests.Browser(bench)
     #expect(try await browser.get("/state").text.contains("<a href=\"/tokens\">Tokens</a>"))
@@ -231,9 +231,9 @@ import Testing
     let why = try await bench.send("GET", "/api/v1/schedules/sum/why", reader)
     let first = try #require(why.json["sentences"]?.list?.first?["text"]?.string)
     let page = try await Self.ask(bench, "GET", "/schedules/sum", reader)
-    let shown = page.text.replacing("&#39;", with: "'").replacing("&quot;", with: "\"")
+    let displayed = page.text.replacing("&#39;", with: "'").replacing("&quot;", with: "\"")
     // The rest says how long it is until the slot, which differs from one second to the next.
-    #expect(page.status == 200 && shown.contains(">\(first.prefix(24))"), "\(first): \(page.text)")
+    #expect(page.status == 200 && displayed.contains(">\(first.prefix(24))"), "\(first): \(page.text)")
     await bench.end()
   }
 }

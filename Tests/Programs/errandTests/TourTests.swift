@@ -91,8 +91,8 @@ import Testing
       let missing = wanted.filter { line in !said.contains { $0.contains(line) } }
       #expect(missing == [], "\(stop.command) says\n\(said.joined().joined(separator: "\n"))")
       for stream in said {
-        let shown = wanted.filter(stream.contains)
-        let places = shown.compactMap(stream.firstIndex)
+        let displayed = wanted.filter(stream.contains)
+        let places = displayed.compactMap(stream.firstIndex)
         #expect(places == places.sorted(), "\(stop.command) says it in another order")
       }
     }

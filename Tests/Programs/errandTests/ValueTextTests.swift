@@ -4,7 +4,7 @@ import Testing
 @testable import errand
 
 @Suite struct ValueTextTests {
-  private static func shown(_ value: Value, _ name: String = "out", width: Int = 40) -> String {
+  private static func displayed(_ value: Value, _ name: String = "out", width: Int = 40) -> String {
     ValueText(width: width, colour: false, hint: "--json shows all").lines(of: value, named: name)
       .joined(separator: "\n")
   }
@@ -25,12 +25,12 @@ import Testing
       (.object(["a": .int(1), "b": .list([.null])]), #"out: {"a":1,"b":[null]}"#),
     ] as [(Value, String)])
   func `what fits on a line stands on it`(_ example: (value: Value, text: String)) {
-    #expect(Self.shown(example.value) == example.text)
+    #expect(Self.displayed(example.value) == example.text)
   }
 
   @Test func `a list of flat objects is a table of at most 20 rows`() {
     let rows = (0..<300).map { Value.object(["name": .string("n\($0)"), "mark": .double(Double($0) / 2)]) }
-    let lines = Self.shown(.list(rows)).split(separator: "\n")
+    let lines = Self.displayed(.list(rows)).split(separator: "\n")
     #expect(lines.count == 23)
     #expect(lines.prefix(3) == ["out", "name  mark", "n0     0.0"])
     #expect(lines.suffix(2) == ["n19    9.5", "… 280 more rows; --json shows all"])
@@ -42,13 +42,13 @@ import Testing
       "file": .bytes(Array(repeating: 1, count: 2048)),
     ])
     #expect(
-      Self.shown(.list([row]), width: 46) == """
+      Self.displayed(.list([row]), width: 46) == """
         out
         name               mark  note          file
         Lachlan Abe…  123456789  absent on M…  2.0 KB
         """)
     #expect(
-      Self.shown(.list([row]), width: 30) == """
+      Self.displayed(.list([row]), width: 30) == """
         out
         name                   mark  …
         Lachlan Abernet…  123456789  …
@@ -57,20 +57,20 @@ import Testing
 
   @Test func `a long text is cut to some lines, and its size is told`() {
     let poem = (1...40).map { "line \($0)" }.joined(separator: "\n")
-    let lines = Self.shown(.string(poem)).split(separator: "\n")
+    let lines = Self.displayed(.string(poem)).split(separator: "\n")
     #expect(lines.count == 14)
     #expect(lines.prefix(2) == ["out:", "  line 1"])
     #expect(lines.suffix(2) == ["  line 12", "  … 28 more lines, 310 bytes in all; --json shows all"])
-    #expect(Self.shown(.string("one\ntwo\n")) == "out:\n  one\n  two")
+    #expect(Self.displayed(.string("one\ntwo\n")) == "out:\n  one\n  two")
     #expect(
-      Self.shown(.string("one\n" + String(repeating: "x", count: 60))) == """
+      Self.displayed(.string("one\n" + String(repeating: "x", count: 60))) == """
         out:
           one
           xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
           … cut, 64 bytes in all; --json shows all
         """)
     #expect(
-      Self.shown(.string(String(repeating: "word ", count: 20_000))) == """
+      Self.displayed(.string(String(repeating: "word ", count: 20_000))) == """
         out:
           word word word word word word word
           word word word word word word word
@@ -89,7 +89,7 @@ import Testing
       ]), "rows": .list([.object(["a": .int(1)]), .object(["a": .int(2)])]), "none": .object([:]),
     ])
     #expect(
-      Self.shown(value) == """
+      Self.displayed(value) == """
         out:
           status: 200
           text:
@@ -119,18 +119,18 @@ import Testing
     var deep = Value.string("at the bottom")
     for level in 0..<5_000 { deep = .object(["level\(level)": deep]) }
     #expect(
-      Self.shown(deep) == """
+      Self.displayed(deep) == """
         out:
           level4999:
             level4998:
               level4997:
                 level4996: {1 member}
         """)
-    let lines = Self.shown(.list((0..<30).map { _ in Self.numbers(30) })).split(separator: "\n")
+    let lines = Self.displayed(.list((0..<30).map { _ in Self.numbers(30) })).split(separator: "\n")
     #expect(lines.count == 62)
     #expect(lines.last == "  … not all of it is shown; --json shows all")
     #expect(
-      Self.shown(Self.numbers(500)).split(separator: "\n").suffix(2) == [
+      Self.displayed(Self.numbers(500)).split(separator: "\n").suffix(2) == [
         "  - 19000000", "  … 480 more items; --json shows all",
       ])
   }

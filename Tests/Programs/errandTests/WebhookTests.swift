@@ -199,7 +199,7 @@ struct WebhookTests {
     let answer = try await bench.post("push", "{}", WebhookTests.github("{}", "d1"))
     #expect(answer.status == 503, "\(answer)")
     let status = try JSON.parse(try await bench.program.ask("status"))
-    let faults = JSON.shown(status)
+    let faults = JSON.displayed(status)
     #expect(
       faults.contains("the webhook of 'push' can't verify deliveries: the secret 'HUB' can't be read"), "\(faults)")
     let check = try await bench.program.call("check", "recipes")
@@ -244,11 +244,11 @@ struct WebhookTests {
     #expect(planted.status == 202 && !planted.text.contains(secret), "\(planted)")
     let rows = try await bench.rows("say/form", reaching: 3)
     let run = try #require(rows["say/form:a b!"]?.first?["run"]?.string)
-    var shown = try await bench.program.call("runs", "show", run, "--json")
-    while shown.json["status"]?.string != "succeeded" {
-      shown = try await bench.program.call("runs", "show", run, "--json")
+    var displayed = try await bench.program.call("runs", "show", run, "--json")
+    while displayed.json["status"]?.string != "succeeded" {
+      displayed = try await bench.program.call("runs", "show", run, "--json")
     }
-    #expect(shown.json["outputs"]?["got"]?.string == "a b!12", "\(shown.out)")
+    #expect(displayed.json["outputs"]?["got"]?.string == "a b!12", "\(displayed.out)")
     _ = try await bench.rows("say/note", reaching: 1)
     let found = try await bench.program.shell("grep -rl \(secret) .errand .; true")
     #expect(found.out.isEmpty, "\(found.out)")

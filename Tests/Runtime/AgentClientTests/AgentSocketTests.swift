@@ -216,9 +216,9 @@ import Testing
     #expect(answer.contains("\r\nContent-Type: application/problem+json\r\n"), "\(answer)")
     let body = answer.split(separator: "\r\n\r\n").last.map { String($0) } ?? ""
     let detail = try #require(try JSON.parse(body)["detail"]?.string)
-    let shown = detail.replacing(bench.folder.path, with: "FOLDER")
+    let displayed = detail.replacing(bench.folder.path, with: "FOLDER")
       .replacing("process \(getpid())", with: "process PID")
-    #expect(shown.hasPrefix(item.detail), "\(shown)")
+    #expect(displayed.hasPrefix(item.detail), "\(displayed)")
     #expect(try await bench.client().answer(to: ListRuns()) != nil)
     try await bench.stop()
   }
@@ -297,7 +297,7 @@ import Testing
       guard let answer = try await answer() else { return "no answer" }
       return try JSON.text(try await answer.exact())
     } catch let refusal as RequestRefusedError {
-      return JSON.shown(ExactForm.refused(refusal))
+      return JSON.displayed(ExactForm.refused(refusal))
     } catch {
       return "\(error)"
     }

@@ -396,7 +396,7 @@ import Testing
     return run
   }
 
-  private static func line(_ event: RunEvent) -> String { JSON.shown(event.encoded()) + "\n" }
+  private static func line(_ event: RunEvent) -> String { JSON.displayed(event.encoded()) + "\n" }
   private static let heartbeat = String(repeating: " ", count: 63) + "\n"
 
   /// The events of a run as a client gets them, and the error at their end.
@@ -405,7 +405,7 @@ import Testing
     var events: [String] = []
     do {
       for try await event in try client.events(of: FollowRun.with { $0.run = "r1" }) {
-        events.append(JSON.shown(event.encoded()))
+        events.append(JSON.displayed(event.encoded()))
       }
     } catch {
       events.append(words(error, server))
@@ -423,7 +423,7 @@ import Testing
     let lines = events.map { HostileServerTests.line($0) }
     let blanks = "\(HostileServerTests.heartbeat)\r\n\t\n"
     let text = "\(blanks)\(lines.joined(separator: blanks))"
-    let wanted = events.map { JSON.shown($0.encoded()) }
+    let wanted = events.map { JSON.displayed($0.encoded()) }
     let beginning = HostileServerTests.head("200 OK", ExactForm.events, "Transfer-Encoding: chunked")
     // In chunks of any size.
     for size in [1, 7, 64, 10_000] {
@@ -445,12 +445,12 @@ import Testing
       .stepEnded(StepEnded(run: "r1", at: now, step: "a", status: .succeeded, output: .inline(.int(7)))),
     ])
     whole.status = .succeeded
-    let answer = JSON.shown(.object(["run": whole.encoded()]))
+    let answer = JSON.displayed(.object(["run": whole.encoded()]))
     let end = HostileServerTests.stream(HostileServerTests.line(.ended(whole.withoutSteps)))
     let server = try ScriptedServer { _, number, client in
       client.send(number == 1 ? end : HostileServerTests.exact(answer))
     }
-    #expect(try await HostileServerTests.told(server) == [JSON.shown(RunEvent.ended(whole).encoded())])
+    #expect(try await HostileServerTests.told(server) == [JSON.displayed(RunEvent.ended(whole).encoded())])
     #expect(
       server.requests.map { $0.head.first } == [
         "POST /api/v1/operations/follow HTTP/1.1", "POST /api/v1/operations/show HTTP/1.1",
@@ -459,11 +459,11 @@ import Testing
     // An agent that has ended by then.
     let shortened = try ScriptedServer { _, number, client in if number == 1 { client.send(end) } }
     #expect(
-      try await HostileServerTests.told(shortened) == [JSON.shown(RunEvent.ended(whole.withoutSteps).encoded())])
+      try await HostileServerTests.told(shortened) == [JSON.displayed(RunEvent.ended(whole.withoutSteps).encoded())])
     #expect(shortened.requests.count == 2)
     // A run that was deleted by then, and one that can't be read.
     for (kind, told) in [
-      ("notFound", JSON.shown(RunEvent.ended(whole.withoutSteps).encoded())), ("state", "refused, state: gone"),
+      ("notFound", JSON.displayed(RunEvent.ended(whole.withoutSteps).encoded())), ("state", "refused, state: gone"),
     ] {
       let refusal = HostileServerTests.exact(#"{"failed":{"kind":"\#(kind)","message":"gone"}}"#, "404 No")
       let refusing = try ScriptedServer { _, number, client in client.send(number == 1 ? end : refusal) }

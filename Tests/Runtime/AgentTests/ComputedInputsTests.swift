@@ -13,7 +13,7 @@ import Testing
 
   /// The inputs that the run of the newest slot was created with, as JSON.
   private func inputs(_ bench: HostBench, of schedule: String) async throws -> String {
-    JSON.shown(try await values(bench, of: schedule))
+    JSON.displayed(try await values(bench, of: schedule))
   }
 
   private func values(_ bench: HostBench, of schedule: String) async throws -> Value {

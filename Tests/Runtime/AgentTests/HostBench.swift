@@ -206,10 +206,10 @@ final class HostBench: Sendable {
         let answer = try await service.performed(operation, for: caller)
         let value = try await answer.exact()
         // The caller makes its plans from the unmasked recipes.
-        receive(answer is ListSchedules.Answer ? value : secrets.shown(value))
+        receive(answer is ListSchedules.Answer ? value : secrets.displayed(value))
       }
     } catch {
-      receive(secrets.shown(ExactForm.refused(error)))
+      receive(secrets.displayed(ExactForm.refused(error)))
     }
     withExtendedLifetime(events) {}
   }
@@ -224,7 +224,7 @@ private struct EncodedEvents: RunEvents {
 
   var isBehind: Bool { false }
 
-  func tell(_ event: RunEvent) { receive(secrets.shown(event.encoded())) }
+  func tell(_ event: RunEvent) { receive(secrets.displayed(event.encoded())) }
 
   func tellInTurn(_ event: RunEvent) async { tell(event) }
 

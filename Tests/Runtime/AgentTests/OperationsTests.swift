@@ -184,7 +184,7 @@ import Testing
       id: 7, name: "lab", host: "lab-1", pid: 12, program: "errand", home: "lab-1:/srv", queues: ["default"],
       offers: ["connection:desk", "format:5", "plugin:http", "secret:KEY"], capacity: 64, runs: 2, since: .earliest,
       until: .latest, isOver: false, isDraining: true, isLeading: false, clockOffset: nil)
-    #expect(worker.shown(to: OperationsTests.token([.read])).offers == ["format:5", "plugin:http"])
-    #expect(worker.shown(to: OperationsTests.token([.read, .steer])) == worker)
+    #expect(worker.displayed(to: OperationsTests.token([.read])).offers == ["format:5", "plugin:http"])
+    #expect(worker.displayed(to: OperationsTests.token([.read, .steer])) == worker)
   }
 }

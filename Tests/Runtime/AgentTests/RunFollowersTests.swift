@@ -93,7 +93,7 @@ import Testing
     let wait = WaitRecord(.approval, prompt: "Send?", url: url)
     try asking.apply(.stepWaits(StepWaits(run: "r1", at: .earliest, step: "ask", now: .earliest, wait: wait)))
     #expect(
-      JSON.shown(RunWait(of: asking).encoded())
+      JSON.displayed(RunWait(of: asking).encoded())
         == #"{"status":"waiting","reason":"waits for a decision: Send?","url":"\#(url)"}"#)
   }
 

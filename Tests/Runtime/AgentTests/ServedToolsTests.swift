@@ -38,13 +38,13 @@ import Testing
     ),
   ])
   func `every type has a schema`(_ type: ValueType, _ schema: String) {
-    #expect(JSON.shown(.map(type.jsonSchema)) == schema)
+    #expect(JSON.displayed(.map(type.jsonSchema)) == schema)
   }
 
   @Test func `a type that is nested deep is described as far as is read`() {
     var type = ValueType.int
     for _ in 0..<10_000 { type = .list(type) }
-    let schema = JSON.shown(.map(type.jsonSchema))
+    let schema = JSON.displayed(.map(type.jsonSchema))
     #expect(schema.split(separator: "array").count == 33 && schema.contains(#""items":{}"#))
   }
 }

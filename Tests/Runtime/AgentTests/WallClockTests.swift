@@ -21,7 +21,7 @@ import Testing
   ]
 
   @Test(arguments: dates)
-  func `instants are shown in a zone's local time`(
+  func `instants are displayed in a zone's local time`(
     _ example: (zone: String, instant: String, date: String, withOffset: String)
   ) throws {
     let instant = try #require(Timestamp(example.instant))
@@ -50,12 +50,12 @@ import Testing
     (86_400, "1 day"), (180_000, "2 days 2 h"), (1_000_000, "11 days 13 h"),
   ]
 
-  @Test(arguments: spans) func `lengths of time are shown with their two largest units`(_ seconds: Int, _ words: String)
+  @Test(arguments: spans) func `lengths of time are displayed with their two largest units`(_ seconds: Int, _ words: String)
   {
     #expect(TimeSpan.seconds(seconds).inWords == words)
   }
 
-  @Test func `instants are shown relative to now`() throws {
+  @Test func `instants are displayed relative to now`() throws {
     let clock = try clock("UTC")
     #expect(clock.fromNow(WallClockTests.start) == "now")
     #expect(clock.fromNow(try #require(Timestamp("2026-11-20T09:00:30Z"))) == "in 30 s")

@@ -53,7 +53,7 @@ import Testing
     throws
   {
     let structured = Value.object(["status": .string("succeeded"), "outputs": value])
-    let whole = JSON.shown(structured, .pretty)
+    let whole = JSON.displayed(structured, .pretty)
     var (text, start, rounds) = ("", 0, 0)
     while rounds < 1000 {
       rounds += 1
@@ -63,7 +63,7 @@ import Testing
       let said = try #require(result.texts.first)
       #expect(said.utf8.count < AnswerLimit.most + 500)
       if rounds == 1 {
-        #expect(JSON.shown(try #require(result.structured)).utf8.count <= AnswerLimit.most)
+        #expect(JSON.displayed(try #require(result.structured)).utf8.count <= AnswerLimit.most)
         #expect(result.structured?["status"]?.string == "succeeded")
       }
       guard let cut = said.range(of: "\n\n… cut here: the answer has \(whole.utf8.count) bytes, and those from ") else {
@@ -85,7 +85,7 @@ import Testing
       let result = AnswerLimit.fitted(
         ToolResult("", structured: .object(["status": .string("s"), "outputs": value])), from: 0, required: ["status"],
         rest: { _ in "" })
-      let size = JSON.shown(try #require(result.structured)).utf8.count
+      let size = JSON.displayed(try #require(result.structured)).utf8.count
       #expect(what == "a map" || size > AnswerLimit.most / 5, "\(what): \(size)")
     }
     let small = Value.object(["status": .string("s"), "outputs": .list([.int(1)])])

@@ -43,7 +43,7 @@ import Testing
         },
         follow: { _ throws(RequestRefusedError) in throw RequestRefusedError(.state, "nothing is followed") },
         hide: { value in
-          (try? JSON.parse(JSON.shown(value).replacing("s3cret", with: "•••"))) ?? .null
+          (try? JSON.parse(JSON.displayed(value).replacing("s3cret", with: "•••"))) ?? .null
         }, note: { _ = remarks?.yield($0) })
       serving = Task {
         let session = ToolSession(ToolService(settings, version: "1", time: time), for: caller) { sink.yield($0) }

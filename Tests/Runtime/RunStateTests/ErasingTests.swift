@@ -141,7 +141,7 @@ import Testing
     }
     store = try await ErasingTests.open(disk, at: 17 * day + 20)
     let after = try #require(try await store.finishedRun("r1"))
-    #expect(!JSON.shown(after.encoded()).contains("Ann"))
+    #expect(!JSON.displayed(after.encoded()).contains("Ann"))
     #expect(after.id == before.id && after.status == before.status && after.endedAt == before.endedAt)
     #expect(after.recipe == before.recipe && after.origin.texts == before.origin.texts)
     #expect(after.steps["a"]?.status == .succeeded && after.steps["a"]?.attempts == 2)

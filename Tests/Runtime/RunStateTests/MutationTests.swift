@@ -155,10 +155,10 @@ import Testing
       try Data(bytes).write(to: URL(filePath: path))
       let doctor = StateDoctor(folder.path, program: "errand 0.1", now: instant(100_000), isHeld: false)
       let before = try doctor.examine().findings
-      var shown: [String] = []
-      do { shown = try await content() } catch { #expect((error as? StateError)?.kind == .damaged, "\(name)") }
-      #expect(Set(shown).isSubset(of: expected), "round \(round): \(path): \(name)")
-      if shown == expected { continue }
+      var displayed: [String] = []
+      do { displayed = try await content() } catch { #expect((error as? StateError)?.kind == .damaged, "\(name)") }
+      #expect(Set(displayed).isSubset(of: expected), "round \(round): \(path): \(name)")
+      if displayed == expected { continue }
       #expect(!before.isEmpty, "round \(round): \(path): \(name)")
       // Opening it in an agent does not hide the damage.
       #expect(try !doctor.examine().findings.isEmpty, "round \(round): \(path): \(name), after an agent")

@@ -108,7 +108,7 @@ import Testing
     }
   }
 
-  @Test func `bytes that aren't UTF-8 are shown as such`() {
+  @Test func `bytes that aren't UTF-8 are displayed as such`() {
     #expect(
       Self.lines([[0x61, 0xFF, 0x62, 0x0A, 0xC3], [0xA4, 0x0A], [0xE2, 0x82]], []) == ["a\u{FFFD}b", "ä", "\u{FFFD}"])
   }

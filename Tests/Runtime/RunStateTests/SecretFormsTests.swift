@@ -25,17 +25,17 @@ import Testing
   {
     let registry = SecretRegistry()
     registry.learn([("PW", Self.quoted)])
-    let shown = registry.finder.redact(text)
-    #expect(!shown.contains("secret") && shown.contains("•••"), "\(form): \(shown)")
+    let displayed = registry.finder.redact(text)
+    #expect(!displayed.contains("secret") && displayed.contains("•••"), "\(form): \(displayed)")
     let kept = try registry.masked(.string(text))
-    #expect(!JSON.shown(kept.encoded()).contains("secret"), "\(form)")
+    #expect(!JSON.displayed(kept.encoded()).contains("secret"), "\(form)")
   }
 
   private static let account = #"""
     {"type":"account","id":1234567890123,"private_key_id":"f871b60d0617be19393b","private_key":"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\n-----END PRIVATE KEY-----\n","url":"https://me:pa55@db.example.org/x"}
     """#
 
-  private static let parts: [(secret: String, text: String, hidden: [String], shown: [String])] = [
+  private static let parts: [(secret: String, text: String, hidden: [String], displayed: [String])] = [
     (
       account,
       "  \"private_key_id\": \"f871b60d0617be19393b\",\nMIIEvQIBADANBgkqhkiG9w0BAQ\nuser me, account pa55 private_key_id",
@@ -62,12 +62,12 @@ import Testing
   @Test(arguments: parts.indices) func `what a secret holds is a secret of its own, and nothing else`(_ index: Int)
     throws
   {
-    let (secret, text, hidden, shown) = Self.parts[index]
+    let (secret, text, hidden, displayed) = Self.parts[index]
     let registry = SecretRegistry()
     registry.learn([("PW", secret)])
     let redacted = registry.finder.redact(text)
     for word in hidden { #expect(!redacted.contains(word), "\(word) in \(redacted)") }
-    for word in shown { #expect(redacted.contains(word), "\(word) not in \(redacted)") }
+    for word in displayed { #expect(redacted.contains(word), "\(word) not in \(redacted)") }
     _ = try registry.masked(.string(text))
   }
 
@@ -76,7 +76,7 @@ import Testing
     "e\\u00", "took 74 6f ms", "listening on port 746f", "commit 746f6b2", "commit 746F", "id dG9r", "id dG9rL",
     "id b2steH",
   ])
-  func `an end that begins no secret is shown`(_ text: String) {
+  func `an end that begins no secret is displayed`(_ text: String) {
     let finder = SecretFinder([(name: "TOK", text: "tok-xyzuvw-123")])
     #expect(finder.redact(text, isCut: true) == text)
     var lines = RedactedLines(finder)
@@ -88,8 +88,8 @@ import Testing
     ("a tok-% full", "a tok-% full"), ("a 746f6b2d", "a •••"), ("a 746F6B2D78", "a •••"), ("a dG9rLX", "a •••"),
     ("a \\x74\\x6f\\x6b\\x2d", "a •••"),
   ])
-  func `a secret that is cut is hidden from its fourth byte on`(_ text: String, _ shown: String) {
-    #expect(SecretFinder([(name: "TOK", text: "tok-xyzuvw-123")]).redact(text, isCut: true) == shown)
+  func `a secret that is cut is hidden from its fourth byte on`(_ text: String, _ displayed: String) {
+    #expect(SecretFinder([(name: "TOK", text: "tok-xyzuvw-123")]).redact(text, isCut: true) == displayed)
   }
 
   private static let controls = "P\u{E4}ssw\u{F6}rd-\u{1F600}\u{1B}\t\u{7}x"
@@ -103,14 +103,14 @@ import Testing
   func `characters escaped by number or letter are hidden and restored`(_ text: String) async throws {
     let registry = SecretRegistry()
     registry.learn([("PW", Self.controls)])
-    let shown = registry.finder.redact(text)
-    #expect(shown.contains("•••") && !shown.contains("ssw"), "\(shown)")
-    let kept = JSON.shown(try registry.masked(.string(text)).encoded())
+    let displayed = registry.finder.redact(text)
+    #expect(displayed.contains("•••") && !displayed.contains("ssw"), "\(displayed)")
+    let kept = JSON.displayed(try registry.masked(.string(text)).encoded())
     #expect(!kept.contains("ssw"))
     #expect(try await registry.restored(Value(reading: JSON.parse(kept)), as: "it") == .string(text))
   }
 
-  private static let dumps: [(text: String, shown: String)] = [
+  private static let dumps: [(text: String, displayed: String)] = [
     (" 47 72 c3 bc 6e 2d 57 61 6c 64 2d 50 66 6f 72 74\n 65 2d 37 37 c3 9f\n", " •••\n"),
     (
       "0000000 47 72 c3 bc 6e 2d 57 61 6c 64 2d 50 66 6f 72 74\n0000020 65 2d 37 37 c3 9f\n0000026\n",
@@ -131,7 +131,7 @@ import Testing
   ]
 
   /// A secret of letters that are hexadecimal digits, as each tool prints it, and the text shown around it.
-  private static let lettersInDumps: [(tool: String, text: String, shown: String)] = [
+  private static let lettersInDumps: [(tool: String, text: String, displayed: String)] = [
     (
       "xxd",
       "00000000: 4131 6232 4333 6434 4535 6636 4737 6838  A1b2C3d4E5f6G7h8\n00000010: 4939 6a30                                I9j0\n",
@@ -205,11 +205,11 @@ import Testing
   ]
 
   @Test(arguments: lettersInDumps) func `a secret in a dump is hidden although its characters may be digits`(
-    _ tool: String, _ text: String, _ shown: String
+    _ tool: String, _ text: String, _ displayed: String
   ) async throws {
     let registry = SecretRegistry()
     registry.learn([("PW", "A1b2C3d4E5f6G7h8I9j0")])
-    #expect(registry.finder.redact(text) == shown, "\(tool)")
+    #expect(registry.finder.redact(text) == displayed, "\(tool)")
     var lines = RedactedLines(registry.finder)
     let told = lines.add(Array(text.utf8)) + lines.finish()
     #expect(told.contains { $0.contains("•••") } && !told.contains { $0.contains("A1b2") || $0.contains("I9j0") })
@@ -225,13 +225,13 @@ import Testing
         continue
       }
       #expect(try await registry.restored(Value(reading: masked.encoded()), as: "it") == value)
-      let shown = JSON.shown(masked.encoded())
-      for part in ["A1b2", "I9j0", "4131", "6a30", "Wald", "Pforte"] { #expect(!shown.contains(part), "\(shown)") }
+      let displayed = JSON.displayed(masked.encoded())
+      for part in ["A1b2", "I9j0", "4131", "6a30", "Wald", "Pforte"] { #expect(!displayed.contains(part), "\(displayed)") }
     }
   }
 
   /// A secret, and how programs print it.
-  private static let others: [(secret: String, text: String, shown: String)] = [
+  private static let others: [(secret: String, text: String, displayed: String)] = [
     ("it's-a-secret-42", #"{"a":"'it'\\''s-a-secret-42'"}"#, #"{"a":"'•••'"}"#),
     ("it's-a-secret-42", #"{"a":"'it'\"'\"'s-a-secret-42'"}"#, #"{"a":"'•••'"}"#),
     (#"q"uote-secret-42"#, #"["\"q\"\"uote-secret-42\""]"#, #"["\"•••\""]"#),
@@ -249,12 +249,12 @@ import Testing
   ]
 
   @Test(arguments: others) func `a secret in quotes within quotes, and in other characters, is hidden and restored`(
-    _ secret: String, _ text: String, _ shown: String
+    _ secret: String, _ text: String, _ displayed: String
   ) async throws {
     let registry = SecretRegistry()
     registry.learn([("PW", secret)])
-    #expect(registry.finder.redact(text) == shown)
-    let kept = JSON.shown(try registry.masked(.string(text)).encoded())
+    #expect(registry.finder.redact(text) == displayed)
+    let kept = JSON.displayed(try registry.masked(.string(text)).encoded())
     #expect(!kept.contains("42"))
     #expect(try await registry.restored(Value(reading: JSON.parse(kept)), as: "it") == .string(text))
   }
@@ -268,12 +268,12 @@ import Testing
     #expect(try await registry.restored(Value(reading: masked.encoded()), as: "it") == value)
   }
 
-  @Test(arguments: dumps) func `a secret in a dump is hidden with its characters`(_ text: String, _ shown: String)
+  @Test(arguments: dumps) func `a secret in a dump is hidden with its characters`(_ text: String, _ displayed: String)
     async throws
   {
     let registry = SecretRegistry()
     registry.learn([("PW", "Grün-Wald-Pforte-77ß")])
-    #expect(registry.finder.redact(text) == shown)
+    #expect(registry.finder.redact(text) == displayed)
     try await expectKept(text, in: registry)
   }
 
@@ -369,10 +369,10 @@ import Testing
       text += "got <\(secrets[planted].text)>\n"
       planted += 1
     }
-    let shown = SecretFinder(secrets).redact(text)
+    let displayed = SecretFinder(secrets).redact(text)
     var wanted = text
     for secret in secrets { wanted = wanted.replacing("<\(secret.text)>", with: "<•••>") }
-    #expect(shown == wanted)
-    #expect(shown.split(separator: "•", omittingEmptySubsequences: false).count - 1 == 60)
+    #expect(displayed == wanted)
+    #expect(displayed.split(separator: "•", omittingEmptySubsequences: false).count - 1 == 60)
   }
 }

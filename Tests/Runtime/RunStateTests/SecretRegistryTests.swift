@@ -236,7 +236,7 @@ import Testing
       let kept = try registry.masked(text: text)
       #expect(!kept.contains("sesame"))
       #expect(try await registry.restored(text: kept, as: "it") == text)
-      #expect(SecretRegistry.shown(text: kept) == text.replacing("sesame-4711", with: "•••"))
+      #expect(SecretRegistry.displayed(text: kept) == text.replacing("sesame-4711", with: "•••"))
     }
   }
 }

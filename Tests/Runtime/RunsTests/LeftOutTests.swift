@@ -59,7 +59,7 @@ import Testing
       ])
   }
 
-  @Test func `a secret that is absent is left out, and no other is shown`() async throws {
+  @Test func `a secret that is absent is left out, and no other is displayed`() async throws {
     let bench = try Bench(
       """
       inputs: { pin: { type: string, secret: true } }

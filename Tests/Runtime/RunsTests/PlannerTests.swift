@@ -506,7 +506,7 @@ import Testing
     """
   }
 
-  @Test func `a plan is kept as it is shown`() async throws {
+  @Test func `a plan is kept as it is displayed`() async throws {
     let document = try await Self.document(Self.recipe())
     #expect(document["format"] == .int(2))
     let read = try #require(document["reads"]?.list?.first)

@@ -96,7 +96,7 @@ import Testing
     func report(_ fault: String) {
       sums.faults.append(
         "seed \(seed): \(fault)\n\(record.error?.line ?? 0):\(record.error?.column ?? 0) "
-          + "\(record.error?.detail ?? "")\n\(text)\n\(JSON.shown(.map(inputs)))")
+          + "\(record.error?.detail ?? "")\n\(text)\n\(JSON.displayed(.map(inputs)))")
     }
     if let fault = Self.fault(record, of: recipe, meetsAnything: meetsAnything) { report(fault) }
     guard maker.spreadsSecrets else { return }

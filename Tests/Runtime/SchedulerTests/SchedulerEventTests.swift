@@ -140,14 +140,14 @@ import Testing
     ])
     var paused = bench
     try paused.ask { $0.pause("paused", note: nil, at: Bench.at(0)) }
-    func shown(before: Timestamp, limit: Int) -> [String] {
+    func displayed(before: Timestamp, limit: Int) -> [String] {
       paused.scheduler.upcoming(from: Bench.at(15), before: before, limit: limit).map {
         "\(Bench.clock($0.slot)) \($0.schedule)"
       }
     }
     let all = ["09:00:20 backup", "09:00:20 other", "09:00:30 backup", "09:00:30 other"]
-    #expect(shown(before: Bench.at(40), limit: 100) == all)
-    #expect(shown(before: .latest, limit: 3) == Array(all.prefix(3)))
+    #expect(displayed(before: Bench.at(40), limit: 100) == all)
+    #expect(displayed(before: .latest, limit: 3) == Array(all.prefix(3)))
     let first = paused.scheduler.upcoming(from: Bench.at(15), before: .latest, limit: 100, isFirst: true)
     #expect(first.map { "\(Bench.clock($0.slot)) \($0.schedule)" } == Array(all.prefix(2)))
   }

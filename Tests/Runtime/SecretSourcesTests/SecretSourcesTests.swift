@@ -305,7 +305,7 @@ private struct Sources {
         == "fault: 'FOLDER/other.txt' can be read by others; make it private with: chmod 600 FOLDER/other.txt")
   }
 
-  @Test func `what age printed is shown in no message`() async throws {
+  @Test func `what age printed is displayed in no message`() async throws {
     var sources = try Sources()
     defer { sources.remove() }
     try sources.write("#!/bin/sh\nfor file; do :; done\ncat \"$file\"\n", to: "age", mode: 0o700)

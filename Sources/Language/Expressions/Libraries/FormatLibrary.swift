@@ -227,7 +227,7 @@ private struct TextFormat {
     case .timestamp(let instant): return instant.description
     case .duration(let span): return span.description
     case .type(let name): return name
-    case .masked(let text): return text.shown
+    case .masked(let text): return text.displayed
     case .optional(let wrapped):
       guard let wrapped else { return "optional.none()" }
       return "optional(\(try plainText(wrapped, depth: depth + 1, &context)))"

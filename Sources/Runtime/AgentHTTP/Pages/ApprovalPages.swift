@@ -38,7 +38,7 @@ extension Pages {
   static func approval(
     _ request: PageRequest, _ name: String, _ path: String
   ) async throws(Problem) -> HTTPServerResponse {
-    let run = try await shown(request, name)
+    let run = try await displayed(request, name)
     guard let step = run.steps[path], step.asksPerson else { return settled(request, run, path) }
     let prompt = request.seesData ? step.wait?.prompt : nil
     let people = step.wait?.by ?? []

@@ -63,7 +63,7 @@ extension Pages {
       } catch {
         guard [.refusal(.notAsked), .refusal(.ended)].contains(error.kind), let step = text("step") else { throw error }
         // Another person was faster.
-        var response = settled(request, try await shown(request, name), step)
+        var response = settled(request, try await displayed(request, name), step)
         response.status = error.kind.status
         return response
       }

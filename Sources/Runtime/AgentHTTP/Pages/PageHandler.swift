@@ -143,7 +143,7 @@ struct LoginPage {
   /// Offers to send a kept form.
   private func offer(_ kept: HTTPQuery, _ target: String) -> HTTPServerResponse {
     let items = Array(kept.items.dropFirst())
-    let shown = items.filter { !["key", "step"].contains($0.name) && !$0.value.isEmpty }.map { item in
+    let displayed = items.filter { !["key", "step"].contains($0.name) && !$0.value.isEmpty }.map { item in
       (
         item.name.hasPrefix("input.") ? String(item.name.dropFirst(6)) : item.name,
         Markup?.some(.element("span", ["class": "lines-kept"], Markup(item.value.shortened(to: 2000))))
@@ -153,7 +153,7 @@ struct LoginPage {
       "Send the form",
       Markup([
         .element("h1", [:], "You are logged in again"),
-        .element("p", [:], "The form was not sent yet. This is what you had filled in:"), Part.facts(shown),
+        .element("p", [:], "The form was not sent yet. This is what you had filled in:"), Part.facts(displayed),
         .element(
           "form", ["method": "post", "action": LoginPage.target(kept[LoginPage.path])], LoginPage.hidden(items),
           .element(

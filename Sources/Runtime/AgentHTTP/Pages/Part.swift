@@ -13,7 +13,7 @@ enum Part {
   }
 
   /// The status of a run as a word, also that its end has been asked for.
-  static func status(of run: RunRecord) -> Markup { status(run.shownStatus) }
+  static func status(of run: RunRecord) -> Markup { status(run.displayedStatus) }
 
   /// A name as words: `timedOut` is "timed out".
   static func words(_ name: String) -> String {
@@ -212,5 +212,5 @@ enum Part {
 
 extension RunRecord {
   /// The name of its status for people: a run that is to be cancelled says so before it has ended.
-  var shownStatus: String { pendingCancel != nil && !status.isEnded ? "cancelling" : status.rawValue }
+  var displayedStatus: String { pendingCancel != nil && !status.isEnded ? "cancelling" : status.rawValue }
 }

@@ -11,13 +11,13 @@ extension Pages {
   static func plan(
     _ request: PageRequest, _ digest: String, changed: Problem? = nil
   ) async throws(Problem) -> HTTPServerResponse {
-    let plan = try await shownPlan(request, digest)
+    let plan = try await displayedPlan(request, digest)
     var response = request.frame("Plan of \(plan.recipe)", "/recipes", PlanPage(plan, request, changed).markup)
     if let changed { response.status = changed.kind.status }
     return response
   }
 
-  static func shownPlan(_ request: PageRequest, _ digest: String) async throws(Problem) -> PlanRecord {
+  static func displayedPlan(_ request: PageRequest, _ digest: String) async throws(Problem) -> PlanRecord {
     try await request.ask(ShowPlan.with { $0.digest = digest }).plan
   }
 
@@ -25,7 +25,7 @@ extension Pages {
   static func runPlan(
     _ request: PageRequest, _ digest: String, key: String?
   ) async throws(Problem) -> HTTPServerResponse {
-    let recipe = try await shownPlan(request, digest).recipe
+    let recipe = try await displayedPlan(request, digest).recipe
     do throws(Problem) {
       let accepted = try await request.ask(
         StartRun.with {
@@ -42,7 +42,7 @@ extension Pages {
 
   /// Plans with the same inputs again.
   static func planAgain(_ request: PageRequest, _ digest: String) async throws(Problem) -> HTTPServerResponse {
-    let recipe = try await shownPlan(request, digest).recipe
+    let recipe = try await displayedPlan(request, digest).recipe
     let again = try await request.ask(
       PlanRun.with {
         $0.recipe = recipe
@@ -101,10 +101,10 @@ private struct PlanPage {
         }
         parts.append(Part.heading("On the way") + table("On the way", ["Step", "Condition", "What happens"], rows))
       }
-      if let outputs = document["outputs"], let shown = Part.value(PlanPage.shown(outputs)) {
-        parts.append(Part.heading("Outputs") + shown)
+      if let outputs = document["outputs"], let displayed = Part.value(PlanPage.displayed(outputs)) {
+        parts.append(Part.heading("Outputs") + displayed)
       }
-      if let inputs = Part.value(document["inputs"].map(PlanPage.shown)) {
+      if let inputs = Part.value(document["inputs"].map(PlanPage.displayed)) {
         parts.append(Part.heading("Inputs") + inputs)
       }
     }
@@ -216,7 +216,7 @@ private struct PlanPage {
       }
       if let reason = write["opaque"]?.string {
         if !groups[index].reasons.contains(reason) { groups[index].reasons.append(reason) }
-        groups[index].inputs.append(PlanPage.shown(write["input"] ?? .null))
+        groups[index].inputs.append(PlanPage.displayed(write["input"] ?? .null))
       }
     }
     for note in document["notes"]?.list ?? [] where note["kind"]?.string == "leftOut" {
@@ -295,18 +295,18 @@ private struct PlanPage {
   }
 
   /// A value of the document; a reason in parentheses replaces an unknown value.
-  private static func shown(_ value: Value) -> Value {
+  private static func displayed(_ value: Value) -> Value {
     if let map = value.map {
       if map.count == 1, let reason = map["$unknown"]?.string { return .string("(\(reason))") }
       if map.count == 1, map["$withSecret"] != nil { return .string("(holds a secret)") }
-      return .map(map.mapValues(shown))
+      return .map(map.mapValues(displayed))
     }
-    return value.list.map { .list($0.map(shown)) } ?? value
+    return value.list.map { .list($0.map(displayed)) } ?? value
   }
 
   private static func words(_ value: Value?, none: String = "none") -> String {
     guard let value, !value.isNull else { return none }
-    let shown = shown(value)
-    return (shown.string ?? JSON.shown(shown)).shortened(to: longest)
+    let displayed = displayed(value)
+    return (displayed.string ?? JSON.displayed(displayed)).shortened(to: longest)
   }
 }

@@ -32,7 +32,7 @@ extension Pages {
     guard let digest = request.given("plan"), request.may(.start), request.seesData else {
       return try await recipe(request, name, form: nil)
     }
-    return try await recipe(request, name, form: nil, plan: try await shownPlan(request, digest))
+    return try await recipe(request, name, form: nil, plan: try await displayedPlan(request, digest))
   }
 
   /// - Parameters:

@@ -7,7 +7,7 @@ import RunState
 
 extension Pages {
   static func run(_ request: PageRequest, _ name: String) async throws(Problem) -> HTTPServerResponse {
-    let run = try await shown(request, name)
+    let run = try await displayed(request, name)
     var content: [Markup] = [
       Part.crumbs(("Runs", "/runs"), (run.recipe, pagePath("runs", query: [("recipe", run.recipe)]))),
       .element("h1", [:], "\(run.recipe) ", Part.status(of: run)), try await summary(of: run, request),
@@ -41,10 +41,10 @@ extension Pages {
     }
     // A long run is drawn less often.
     let live = run.status.isEnded ? nil : PageFrame.Live(seconds: run.steps.count > 500 ? 6 : 2, said: said(of: run))
-    return request.frame("\(run.recipe) \(Part.words(run.shownStatus))", "/runs", live: live, Markup(content))
+    return request.frame("\(run.recipe) \(Part.words(run.displayedStatus))", "/runs", live: live, Markup(content))
   }
 
-  static func shown(_ request: PageRequest, _ name: String) async throws(Problem) -> RunRecord {
+  static func displayed(_ request: PageRequest, _ name: String) async throws(Problem) -> RunRecord {
     try await request.read(try await request.ask(ShowRun.with { $0.run = name }).record)
   }
 
@@ -66,7 +66,7 @@ extension Pages {
 
   private static func said(of run: RunRecord) -> String {
     let ended = run.steps.count { $0.status.isEnded }
-    return "\(run.recipe) is \(Part.words(run.shownStatus)); \(counted(ended, "step")) ended"
+    return "\(run.recipe) is \(Part.words(run.displayedStatus)); \(counted(ended, "step")) ended"
   }
 
   private static func summary(of run: RunRecord, _ request: PageRequest) async throws(Problem) -> Markup {
@@ -226,7 +226,7 @@ extension Pages {
 
   /// The log of a run, in pieces.
   static func logs(_ request: PageRequest, _ name: String) async throws(Problem) -> HTTPServerResponse {
-    let run = try await shown(request, name)
+    let run = try await displayed(request, name)
     let from = max(0, request.given("from").flatMap { Int($0) } ?? 0)
     let step = request.given("step")
     let piece = try await request.ask(

@@ -167,9 +167,9 @@ struct StartForm {
       "input",
       [
         "id": id, "name": "input.\(name)", "type": type, "value": value, "required": required,
-        "min": schema["minimum"].map { JSON.shown($0) }, "max": schema["maximum"].map { JSON.shown($0) },
-        "minlength": schema["minLength"].map { JSON.shown($0) },
-        "maxlength": schema["maxLength"].map { JSON.shown($0) },
+        "min": schema["minimum"].map { JSON.displayed($0) }, "max": schema["maximum"].map { JSON.displayed($0) },
+        "minlength": schema["minLength"].map { JSON.displayed($0) },
+        "maxlength": schema["maxLength"].map { JSON.displayed($0) },
         "step": kind == "number" ? "any" : nil, "autocomplete": "off", "aria-invalid": invalid,
         "aria-describedby": described,
       ])
@@ -205,12 +205,12 @@ extension StartForm {
   fileprivate static func text(_ value: Value, _ schema: Value) -> String? {
     let value = value.asPlainJSON
     if value.isNull { return nil }
-    if isPlainList(schema), let entries = value.list?.map({ $0.string ?? JSON.shown($0) }), !entries.isEmpty {
+    if isPlainList(schema), let entries = value.list?.map({ $0.string ?? JSON.displayed($0) }), !entries.isEmpty {
       let text = entries.joined(separator: "\n")
       // A list that would be read differently from lines, such as one with spaces around an entry, is shown as JSON.
       if lines(text) == entries { return text }
     }
-    return isJSON(schema) ? JSON.shown(value) : value.string ?? JSON.shown(value)
+    return isJSON(schema) ? JSON.displayed(value) : value.string ?? JSON.displayed(value)
   }
 
   /// The entries of a list that is written with one a line; nil if it is JSON.
@@ -222,7 +222,7 @@ extension StartForm {
   /// The text of an input's default, if it has one.
   fileprivate static func fallback(_ schema: Value) -> String? {
     guard let value = schema["default"], !value.isNull else { return nil }
-    return value.asPlainJSON.string ?? JSON.shown(value)
+    return value.asPlainJSON.string ?? JSON.displayed(value)
   }
 
   /// Whether an input is given by the name of a secret.
@@ -264,7 +264,7 @@ extension StartForm.Given {
       guard StartForm.isJSON(member.value) else { continue }
       if StartForm.isPlainList(member.value), let lines = StartForm.lines(text) {
         let isText = member.value["items"]?["type"]?.string == "string"
-        sent[name] = JSON.shown(.list(lines.map { isText ? .string($0) : (try? JSON.parse($0)) ?? .string($0) }))
+        sent[name] = JSON.displayed(.list(lines.map { isText ? .string($0) : (try? JSON.parse($0)) ?? .string($0) }))
         continue
       }
       do throws(JSONError) { _ = try JSON.parse(text) } catch {
@@ -298,7 +298,7 @@ extension StartForm.Given {
   fileprivate func key(of form: String?) -> String? {
     guard let form, !form.isEmpty else { return nil }
     let parts = texts.sorted { $0.key.precedesByScalars($1.key) }.flatMap { [$0.key, $0.value] }
-    return "form-" + (SHA256.digest(of: Array(JSON.shown(.list(([form] + parts).map { .string($0) })).utf8)) ?? form)
+    return "form-" + (SHA256.digest(of: Array(JSON.displayed(.list(([form] + parts).map { .string($0) })).utf8)) ?? form)
   }
 }
 

@@ -7,7 +7,7 @@ import Runs
 
 extension Pages {
   static func step(_ request: PageRequest, _ name: String, _ path: String) async throws(Problem) -> HTTPServerResponse {
-    let run = try await shown(request, name)
+    let run = try await displayed(request, name)
     guard let step = run.steps[path] else {
       throw Problem(.refusal(.notFound), "no step '\(path.shortened)' of the run has begun")
     }
@@ -102,7 +102,7 @@ extension Pages {
     let requests = exchanges.suffix(100).map { number, exchange -> [Markup] in
       ["\(number)"]
         + ["method", "url", "status", "bytes", "took"].map { name in
-          Markup(exchange[name].map { $0.string ?? JSON.shown($0) } ?? "")
+          Markup(exchange[name].map { $0.string ?? JSON.displayed($0) } ?? "")
         }
     }
     return Part.heading("Attempts") + Part.table("Attempts", ["", "Began", "Took", "Outcome"], rows)

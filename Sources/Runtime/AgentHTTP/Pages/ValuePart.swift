@@ -13,16 +13,16 @@ extension Part {
   /// A value as people read it; nil if there is nothing in it.
   static func value(_ value: Value?) -> Markup? {
     guard let value, !value.isNull, value.map?.isEmpty != true else { return nil }
-    return .element("div", ["class": "card"], shown(value.asPlainJSON, "Values", depth: 0))
+    return .element("div", ["class": "card"], displayed(value.asPlainJSON, "Values", depth: 0))
   }
 
-  private static func shown(_ value: Value, _ name: String, depth: Int) -> Markup {
+  private static func displayed(_ value: Value, _ name: String, depth: Int) -> Markup {
     if let text = scalar(value) { return text }
     if depth < 3, let map = value.map, !map.isEmpty, map.members.count <= mostRows {
       return facts(
         map.members.map { member in
-          let name = member.key.string ?? JSON.shown(member.key)
-          return (name, shown(member.value, name, depth: depth + 1))
+          let name = member.key.string ?? JSON.displayed(member.key)
+          return (name, displayed(member.value, name, depth: depth + 1))
         })
     }
     if let list = value.list {
@@ -31,31 +31,31 @@ extension Part {
       if list.count <= 12,
         list.allSatisfy({ $0.string.map { $0.utf8.count < 80 } ?? ($0.list == nil && $0.map == nil) })
       {
-        return Markup(list.map { $0.string ?? JSON.shown($0) }.joined(separator: ", "))
+        return Markup(list.map { $0.string ?? JSON.displayed($0) }.joined(separator: ", "))
       }
     }
     return json(value)
   }
 
   static func json(_ value: Value) -> Markup {
-    let text = JSON.shown(value, .pretty)
-    let shown = text.utf8.count > longest ? text.shortened(to: longest) : text
-    return .element("pre", ["tabindex": "0"], Markup(shown))
+    let text = JSON.displayed(value, .pretty)
+    let displayed = text.utf8.count > longest ? text.shortened(to: longest) : text
+    return .element("pre", ["tabindex": "0"], Markup(displayed))
   }
 
   private static func scalar(_ value: Value) -> Markup? {
     if let text = value.string {
       if text.isEmpty { return .element("span", ["class": "quiet"], "empty") }
-      let shown = text.shortened(to: longest)
+      let displayed = text.shortened(to: longest)
       if text.utf8.count > longestUnboxed {
         return .element(
-          "div", ["class": "lines-kept tall", "tabindex": "0", "role": "region", "aria-label": "Text"], Markup(shown))
+          "div", ["class": "lines-kept tall", "tabindex": "0", "role": "region", "aria-label": "Text"], Markup(displayed))
       }
       return text.utf8.contains(ASCII.newline)
-        ? .element("span", ["class": "lines-kept"], Markup(shown)) : Markup(shown)
+        ? .element("span", ["class": "lines-kept"], Markup(displayed)) : Markup(displayed)
     }
     if value.isNull { return .element("span", ["class": "quiet"], "none") }
-    return value.list == nil && value.map == nil ? Markup(JSON.shown(value)) : nil
+    return value.list == nil && value.map == nil ? Markup(JSON.displayed(value)) : nil
   }
 
   /// A table of objects that hold no others; nil if they are something else.
