@@ -40,7 +40,8 @@ struct Assistants {
     return [
       .processor(
         "errand mcp: tools/list of 100 recipes: processor", processor, .atMost(5),
-        beside: "\(displayedTime(lists[lists.count / 2])), \(displayedTime(lists[lists.count * 99 / 100])) p99: wall time"),
+        beside:
+          "\(displayedTime(lists[lists.count / 2])), \(displayedTime(lists[lists.count * 99 / 100])) p99: wall time"),
       Row("errand mcp: from its start to the first list", (starts.min() ?? 0) * 1000, "ms", nil),
     ]
   }

@@ -43,7 +43,8 @@ struct Items {
         "forEach of 100,000: time of an item beside 10,000", large / small, "×",
         .atMost(1.3).missed(
           at: 1.33, because: "larger tables of steps miss the caches, on either side of the bar from run to run"),
-        of: "\(displayed(large * 1e6)) µs", beside: "\(displayed(small * 1e6)) µs; all: \(displayed(usages[2].seconds)) s"),
+        of: "\(displayed(large * 1e6)) µs",
+        beside: "\(displayed(small * 1e6)) µs; all: \(displayed(usages[2].seconds)) s"),
       // For a number of items that leaves the journal in one file.
       Row(
         "forEach: the journal's bytes of an item",

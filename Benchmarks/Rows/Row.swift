@@ -104,7 +104,9 @@ struct Row {
     return row
   }
 
-  var figure: String { obstacle != nil ? "not measured" : (detail.isEmpty ? "" : "\(detail) = ") + displayed(value, unit) }
+  var figure: String {
+    obstacle != nil ? "not measured" : (detail.isEmpty ? "" : "\(detail) = ") + displayed(value, unit)
+  }
 
   var target: String { bar?.text(in: unit) ?? "" }
 

@@ -72,7 +72,9 @@ struct SharedStates {
     return [
       Row(
         "in PostgreSQL: \(appends)", alone / floor, "×", bar, of: "\(displayed(alone)) steps/s", beside: baseline),
-      Row("in PostgreSQL: \(walked), walked", whole / floor, "×", nil, of: "\(displayed(whole)) steps/s", beside: baseline),
+      Row(
+        "in PostgreSQL: \(walked), walked", whole / floor, "×", nil, of: "\(displayed(whole)) steps/s", beside: baseline
+      ),
     ]
   }
 

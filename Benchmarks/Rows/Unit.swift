@@ -25,7 +25,8 @@ struct Unit {
     let after = try measured()
     let unit = Unit(seconds: min(before, after))
     if max(before, after) > 1.25 * unit.seconds {
-      print("\(name): the machine changed its pace: \(displayedTime(before)) a unit before, \(displayedTime(after)) after")
+      print(
+        "\(name): the machine changed its pace: \(displayedTime(before)) a unit before, \(displayedTime(after)) after")
     }
     return rows.map { $0.measured(in: unit) }
   }

@@ -76,7 +76,8 @@ struct WholeRuns {
       Row(
         "\(name): beside C that does both", whole.seconds / step.seconds, "×",
         .atMost(3).missed(at: 4.82, because: "8 syncs instead of 4, and a program of 22 MB instead of a small one"),
-        of: "\(displayed(whole.milliseconds)) ms", beside: "\(displayed(step.milliseconds)) ms: C, start, folder, 4 syncs"),
+        of: "\(displayed(whole.milliseconds)) ms",
+        beside: "\(displayed(step.milliseconds)) ms: C, start, folder, 4 syncs"),
       .processor(
         "\(name): processor", whole.processor,
         .atMost(5).missed(at: 5.69, because: "the start of the program is more than a third of it")),
@@ -202,7 +203,8 @@ struct WholeRuns {
           what, usages[1].seconds / usages[0].seconds, "×",
           .atLeast(0.5).missed(at: 0.24, because: "each answer is a step that is kept and synced, and curl keeps none"),
           of: "\(displayed(usages[0].seconds)) s, \(displayed(Double(count) / usages[0].seconds)) /s",
-          beside: "\(displayed(usages[1].seconds)) s, \(displayed(usages[1].megabytes)) MB: curl -Z, keeps nothing"), at: 0)
+          beside: "\(displayed(usages[1].seconds)) s, \(displayed(usages[1].megabytes)) MB: curl -Z, keeps nothing"),
+        at: 0)
     }
     return rows
   }

@@ -55,7 +55,8 @@ extension Checker {
   ///   - names: The names that were searched for the nearest.
   ///   - whole: The range that must check with the code in it, if it is more than the part.
   func guess(
-    _ code: String, by word: String?, among names: [String] = [], shownAs displayed: String? = nil, for part: Range<Int>,
+    _ code: String, by word: String?, among names: [String] = [], shownAs displayed: String? = nil,
+    for part: Range<Int>,
     in whole: Range<Int>? = nil
   ) -> MessageText {
     let isRight = isFix(code, for: part, in: whole ?? part)

@@ -297,7 +297,7 @@ package struct CompiledTemplate: Sendable {
       switch part {
       case .text(let text): result += text
       case .program(let program):
-        result += try written(try run(program), program.range)
+        result += try inserted(try run(program), program.range)
         guard result.utf8.count <= ValueExtent.most.bytes else {
           throw .limit("the text is too large: at most \(ValueExtent.most.bytes >> 20) MiB are allowed").placed(
             at: program.range)
@@ -307,7 +307,7 @@ package struct CompiledTemplate: Sendable {
     return .string(result)
   }
 
-  private func written(_ value: Value, _ range: Range<Int>) throws(EvaluationError) -> String {
+  private func inserted(_ value: Value, _ range: Range<Int>) throws(EvaluationError) -> String {
     switch value.content {
     case .int(let number): return String(number)
     case .uint(let number): return String(number)

@@ -181,7 +181,9 @@ private struct CompletedPlace {
   private func fields(_ schema: ObjectSchema) -> [Completion] {
     schema.fields.filter { $0.deprecation == nil }.map { field in
       var detail = field.type.name
-      if let fallback = field.fallback, !field.type.isSecret { detail += ", default \(JSON.displayed(fallback, .compact))" }
+      if let fallback = field.fallback, !field.type.isSecret {
+        detail += ", default \(JSON.displayed(fallback, .compact))"
+      }
       if field.isRequired { detail += ", required" }
       return Completion(
         .key, field.name, detail: detail, documentation: field.summary,

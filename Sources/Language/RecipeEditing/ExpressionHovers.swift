@@ -155,7 +155,9 @@ extension EditorService {
     let last = call.name.split(separator: ".").last.map(String.init) ?? call.name
     if forms.isEmpty { forms = declarations.filter { $0.receiver != nil && $0.name == last } }
     var displayed = forms.map { (text: $0.signatureInWords, summary: $0.summary) }
-    if displayed.isEmpty { displayed = Macro.all.filter { $0.name == last }.map { (text: $0.form, summary: $0.summary) } }
+    if displayed.isEmpty {
+      displayed = Macro.all.filter { $0.name == last }.map { (text: $0.form, summary: $0.summary) }
+    }
     guard !displayed.isEmpty else { return nil }
     let active = forms.firstIndex { $0.parameters.count > call.argument || $0.isVariadic } ?? 0
     return SignatureHelp(forms: displayed, active: active, argument: call.argument)

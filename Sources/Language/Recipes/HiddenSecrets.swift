@@ -31,7 +31,9 @@ extension [Diagnostic] {
       finding.message = displayedText(finding.message)
       finding.location = displayedLocation(finding.location)
       finding.fixes = finding.fixes.filter(isHarmless)
-      finding.notes = finding.notes.map { Diagnostic.Note(displayedText($0.message), at: displayedLocation($0.location)) }
+      finding.notes = finding.notes.map {
+        Diagnostic.Note(displayedText($0.message), at: displayedLocation($0.location))
+      }
       return finding
     }
   }

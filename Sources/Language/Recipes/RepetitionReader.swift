@@ -275,7 +275,8 @@ struct RepetitionReader {
     let names = (fields["carry"]?.map?.members ?? []).map(\.key.plainText)
     guard let map = value.map, !map.isEmpty else {
       let form = names.first.map { "; write next: { \($0): … }" } ?? ""
-      findings.error("'next' takes a mapping from carried names to values, but found \(value.displayed)\(form)", at: value)
+      findings.error(
+        "'next' takes a mapping from carried names to values, but found \(value.displayed)\(form)", at: value)
       return []
     }
     return map.members.compactMap { member in

@@ -172,7 +172,8 @@ final class StdioServer: ServerLink {
           returning: .failure(
             ServerFailure(
               reason: .refused(.plugin, status: nil, retryAfter: nil),
-              message: "'\(name)' answered \(call.request.what) with the id \(JSON.displayed(id.value).excerpt(60).safe), "
+              message:
+                "'\(name)' answered \(call.request.what) with the id \(JSON.displayed(id.value).excerpt(60).safe), "
                 + "which no request has")))
       }
     }

@@ -271,12 +271,17 @@ struct CallRunner: Sendable {
     }
     let sent = displayedBody(call, input)
     guard let there, let members = sent.map?.members else {
-      return [Change(subject, from: there.map { WebBody.displayed($0, in: context) }, to: WebBody.displayed(sent, in: context))]
+      return [
+        Change(
+          subject, from: there.map { WebBody.displayed($0, in: context) }, to: WebBody.displayed(sent, in: context))
+      ]
     }
     // Show only the members that the request replaces.
     var before = ValueMap()
     for member in members { before[member.key] = there.map?[member.key] }
-    return [Change(subject, from: WebBody.displayed(.map(before), in: context), to: WebBody.displayed(sent, in: context))]
+    return [
+      Change(subject, from: WebBody.displayed(.map(before), in: context), to: WebBody.displayed(sent, in: context))
+    ]
   }
 
   /// The content that GET returns at the path.

@@ -141,7 +141,8 @@ final class ProgressDisplay: Sendable {
     case .runBegan(let run, let recipe, let isResumed):
       let verb = isResumed ? "resumed" : "run"
       redraw(
-        &displayed, above: ["\(Style.bold.applied(to: recipe, colour))  \(Style.dim.applied(to: "\(verb) \(run)", colour))"]
+        &displayed,
+        above: ["\(Style.bold.applied(to: recipe, colour))  \(Style.dim.applied(to: "\(verb) \(run)", colour))"]
       )
     case .stepBegan(let path, let title, let depth):
       guard isShown(path) else { return }

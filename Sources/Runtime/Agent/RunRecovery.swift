@@ -21,7 +21,8 @@ enum RunRecovery {
       guard let run = store.run(id) else { continue }
       switch run.status {
       case .paused where run.pendingCancel == nil && !run.hasMissingDependency, .uncertain: left.append(run)
-      case .paused: if (try? await host.continueRun(id, isAsked: true)) == nil, let run = store.run(id) { left.append(run) }
+      case .paused:
+        if (try? await host.continueRun(id, isAsked: true)) == nil, let run = store.run(id) { left.append(run) }
       case .waiting where run.pendingCancel == nil && !run.hasNews(events):
         host.change(id) { $0.host() }
         host.clock.set(.run(id), at: run.wakeAt)

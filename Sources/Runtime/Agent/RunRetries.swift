@@ -117,7 +117,8 @@ package final class RunRetries: Sendable {
       throw RunRefusedError(
         "no write of the run \(ended.id) gave an answer that can't be used, so a retry takes no output")
     }
-    let named = answered.filter { answer in given.step.map { $0.hasSameScalars(as: answer.end.step.displayed) } ?? true }
+    let named = answered.filter { answer in given.step.map { $0.hasSameScalars(as: answer.end.step.displayed) } ?? true
+    }
     guard let answer = named.first, named.count == 1 else {
       throw RunRefusedError(
         given.step.map { "the answer of '\($0)' isn't one that can't be used; these are: \(paths)" }

@@ -902,7 +902,8 @@ extension ScheduleHost {
     guard let known = record?.erasedAt == nil ? record?.origin.key ?? waiting?.key : nil else {
       throw RequestRefusedError(
         .ended,
-        "the key '\(displayed)' belongs to the run \(run), which never began or whose data was deleted; use another key")
+        "the key '\(displayed)' belongs to the run \(run), which never began or whose data was deleted; use another key"
+      )
     }
     guard known.request == key.request else {
       throw RequestRefusedError(.usedKey, keyed.isTaken(displayed))

@@ -198,7 +198,8 @@ package final class APIServer: Sendable {
   }
 
   /// A problem as a person sees it, or as a program reads it.
-  private func displayed(_ problem: Problem, to request: HTTPServerRequest, _ context: RequestContext) -> HTTPServerResponse
+  private func displayed(_ problem: Problem, to request: HTTPServerRequest, _ context: RequestContext)
+    -> HTTPServerResponse
   {
     guard context.isPage else { return problem.response }
     let isForm = request.method == "POST" && problem.kind != .foreignOrigin
@@ -225,7 +226,8 @@ package final class APIServer: Sendable {
   ) async throws(Problem) -> HTTPServerResponse {
     let entrance = Entrance(path: request.rawPath)
     guard service.agent.isServing || entrance.isOfEveryAgent else {
-      throw Problem(.noSuchPath, "only 'errand serve' has \(request.rawPath.shortened); this agent ends with its command")
+      throw Problem(
+        .noSuchPath, "only 'errand serve' has \(request.rawPath.shortened); this agent ends with its command")
     }
     try authenticator.checkHost(request)
     try authenticator.checkOrigin(request)

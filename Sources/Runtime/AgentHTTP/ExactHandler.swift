@@ -192,7 +192,9 @@ private struct ExactEvents: RunEvents {
   }
 
   @discardableResult
-  func send(_ value: Value) -> Bool { queue.send(Array(JSON.displayed(secrets.displayed(value)).utf8) + [ASCII.newline]) }
+  func send(_ value: Value) -> Bool {
+    queue.send(Array(JSON.displayed(secrets.displayed(value)).utf8) + [ASCII.newline])
+  }
 }
 
 /// The lines that a client hasn't read yet.

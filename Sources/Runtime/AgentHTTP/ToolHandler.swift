@@ -24,7 +24,8 @@ struct ToolHandler: Sendable {
     let type = request.headers["Content-Type"]?.utf8.prefix { $0 != ASCII.semicolon }
     let name = type.map { String(Substring($0)).trimmed.lowercasedASCII } ?? ""
     guard name == "application/json" else {
-      throw Problem(.mediaType, "the body is \(name.isEmpty ? "of no type" : "'\(name.shortened)'"); send application/json")
+      throw Problem(
+        .mediaType, "the body is \(name.isEmpty ? "of no type" : "'\(name.shortened)'"); send application/json")
     }
   }
 

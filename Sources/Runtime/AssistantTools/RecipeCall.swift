@@ -317,7 +317,8 @@ struct RecipeCall: Sendable {
       do {
         for try await event in try await caller.follow(run) {
           switch event {
-          case .ended(let record): if record.isOver || !record.proceeds || !caller.outlivesAgent { return .ended(record) }
+          case .ended(let record):
+            if record.isOver || !record.proceeds || !caller.outlivesAgent { return .ended(record) }
           case .waits(let wait):
             let due = wait.until.flatMap { $0.span(since: service.time.now()) }
             guard let due, due <= RecipeCall.moment else { return .waits(wait) }

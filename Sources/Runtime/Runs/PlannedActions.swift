@@ -72,7 +72,8 @@ extension Planner {
     }
     if action.effect == .read {
       plan.reads.append(
-        Plan.Read(path: path, call: displayed, output: try hashes(of: masked(action.output.withoutVolatile(known(answer)))))
+        Plan.Read(
+          path: path, call: displayed, output: try hashes(of: masked(action.output.withoutVolatile(known(answer)))))
       )
     }
     let output: Value

@@ -460,7 +460,7 @@ actor SharedWriter {
             if let run = held[id] {
               try await refresh(run)
             } else if created.contains(id), let worker {
-              try await claim(id, by: worker)
+              try await self.claim(id, by: worker)
             }
           }
         case .done(let new, let changed, let ended):

@@ -316,7 +316,9 @@ actor TestBench {
           run: id, at: time.now(), recipe: recipe.name, file: recipe.source.name, texts: .inline(.object([:])),
           inputs: .map(inputs), sandbox: true, program: "test", group: recipe.group, zone: recipe.folderZone))
     }
-    do throws(RunRefusedError) { try await agent.host.continueRun(id) } catch { throw TestError(message: error.message) }
+    do throws(RunRefusedError) { try await agent.host.continueRun(id) } catch {
+      throw TestError(message: error.message)
+    }
     try await settle()
   }
 

@@ -29,7 +29,8 @@ import Testing
   private static func displayed(_ value: Value) -> String {
     switch value.content {
     case .list(let items): "[\(items.map(displayed).joined(separator: ", "))]"
-    case .map(let map): "{\(map.members.map { "\(displayed($0.key)): \(displayed($0.value))" }.joined(separator: ", "))}"
+    case .map(let map):
+      "{\(map.members.map { "\(displayed($0.key)): \(displayed($0.value))" }.joined(separator: ", "))}"
     case .string(let text): "'\(text)'"
     case .bytes(let bytes): "b\(bytes)"
     case .uint(let number): "\(number)u"

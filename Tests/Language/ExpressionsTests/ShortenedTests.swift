@@ -4,7 +4,7 @@ import Testing
 @testable import Expressions
 
 /// Values as messages show them.
-@Suite struct BriefTests {
+@Suite struct ShortenedTests {
   @Test func `a secret is taken out of each text before anything is cut`() {
     let secret = "s3cret-" + String(repeating: "0123456789", count: 4)
     let redaction: OutsideText.Redaction = { text, _ in text.replacing(secret, with: "•••") }

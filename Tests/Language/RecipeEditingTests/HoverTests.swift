@@ -235,7 +235,8 @@ import Testing
   func `tells what looks like a function`(_ expression: String, _ displayed: String?) {
     let (folder, source, offset) = split("steps: [{ let: { a: \"${{ \(expression) }}\" } }]")
     let text = folder.service.hover(in: source, at: offset)?.text
-    #expect(text == displayed || displayed.map { text?.hasSuffix("```\n\n\($0)") ?? false } ?? false, "\(text ?? "nil")")
+    #expect(
+      text == displayed || displayed.map { text?.hasSuffix("```\n\n\($0)") ?? false } ?? false, "\(text ?? "nil")")
   }
 
   @Test func `tells the functions of a namespace`() {

@@ -69,7 +69,8 @@ import Testing
     let error = await failure { () throws(HTTPError) in try await client.send(.secret("http://a.invalid")) }
     expect(
       error, .resolve, .nothing,
-      "\(HTTPRequest.displayed("http://a.invalid")): the name of the proxy cannot be resolved; check the proxy settings.")
+      "\(HTTPRequest.displayed("http://a.invalid")): the name of the proxy cannot be resolved; check the proxy settings."
+    )
   }
 
   @Test func `a proxy that refuses a tunnel sent nothing`() async throws {

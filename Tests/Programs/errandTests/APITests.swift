@@ -366,7 +366,8 @@ import Testing
     }
     async let stream = text("/api/v1/runs/\(run)/events")
     let displayed = try await bench.program.call("runs", "show", run, "--json")
-    #expect(displayed.code == 0 && displayed.out.contains("of •••") && !displayed.out.contains(secret), "\(displayed.out)")
+    #expect(
+      displayed.code == 0 && displayed.out.contains("of •••") && !displayed.out.contains(secret), "\(displayed.out)")
     #expect(try await bench.send("POST", "/api/v1/runs/\(run)/decisions", token, #"{"approved":true}"#).status == 200)
     let events = try await stream
     #expect(events.contains("Hello of •••") && !events.contains(secret), "\(events)")
@@ -885,7 +886,8 @@ import Testing
     }
     // Without the scope `data`, counts and names are all there is.
     let counted = try await bench.send("POST", path, starter, #"{"inputs":{"words":"hidden"}}"#)
-    #expect(counted.status == 201 && counted.json["document"] == nil && !JSON.displayed(counted.json).contains("hidden"))
+    #expect(
+      counted.status == 201 && counted.json["document"] == nil && !JSON.displayed(counted.json).contains("hidden"))
     #expect(counted.json["writes"]?.list?.first?["action"]?.string == "store.put")
     // A recipe outside a token's scope is reported as missing.
     #expect(try await bench.send("GET", "/api/v1/plans/\(digest)", token).json == made.json)
@@ -992,7 +994,8 @@ import Testing
         == #"{"name":"shop","plugin":"http","address":"https://shop.example/api","maxParallel":4,"requests":60,"per":60.0,"recipes":["buy"]}"#
     )
     #expect(
-      displayed(seen.json, "secrets", "LOST") == #"{"name":"LOST","status":"missing","connections":[],"recipes":["buy"]}"#)
+      displayed(seen.json, "secrets", "LOST")
+        == #"{"name":"LOST","status":"missing","connections":[],"recipes":["buy"]}"#)
     #expect(
       displayed(seen.json, "secrets", "SHOP")
         == #"{"name":"SHOP","status":"found","source":"'secrets.yaml'","connections":["shop"],"recipes":["buy"]}"#)

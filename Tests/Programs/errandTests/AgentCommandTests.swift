@@ -110,7 +110,8 @@ import Testing
     let lines = AgentCommandTests.cells(displayed.out)
     #expect(lines.contains(["CONNECTION", "PLUGIN", "ADDRESS", "LIMITS", "NOTE", "RECIPES"]), "\(displayed.out)")
     #expect(
-      lines.contains(["shop", "http", "https://shop.example/api", "4 at once, 60 per 1 min", "buy"]), "\(displayed.out)")
+      lines.contains(["shop", "http", "https://shop.example/api", "4 at once, 60 per 1 min", "buy"]), "\(displayed.out)"
+    )
     #expect(lines.contains(["other", "http", "https://other.example"]), "\(displayed.out)")
     #expect(lines.contains(["SECRET", "COMES FROM", "CONNECTIONS", "RECIPES"]), "\(displayed.out)")
     #expect(lines.contains(["LOST", "missing", "buy"]), "\(displayed.out)")
@@ -239,7 +240,9 @@ import Testing
     let displayed = try await bench.program.call("plan", "--show", digest)
     #expect(displayed.code == 0 && displayed.out.hasPrefix("made on "), "\(displayed)")
     let command = try await bench.program.call("plan", "recipes/keep.yaml", "-i", "words=first")
-    #expect(displayed.out.split(separator: "\n").dropFirst().elementsEqual(command.out.split(separator: "\n")), "\(displayed)")
+    #expect(
+      displayed.out.split(separator: "\n").dropFirst().elementsEqual(command.out.split(separator: "\n")), "\(displayed)"
+    )
     #expect(try await bench.program.call("plan", "--show", digest, "--detailed-exitcode").code == 2)
     #expect(try await bench.program.call("plan", "--show", digest, "--json").json == made.json)
     let elsewhere = ["ERRAND_REMOTE": bench.url, "ERRAND_TOKEN": token]

@@ -64,7 +64,8 @@ import Testing
     let words = await displayedRun.line(with: "all[0]/ask: waiting for a decision: Send?")
     #expect(words?.hasSuffix("… all[0]/ask: waiting for a decision: Send?") == true, "\(displayedRun.before)")
     let address = await displayedRun.line(with: "https://")
-    #expect(address == "      https://errand.example.org/approvals/\(second)/all%5B0%5D%2Fask", "\(displayedRun.before)")
+    #expect(
+      address == "      https://errand.example.org/approvals/\(second)/all%5B0%5D%2Fask", "\(displayedRun.before)")
     displayedRun.signal(SIGINT)
     _ = await displayedRun.end()
     #expect(try await program.call("runs", "cancel", second).code == 0)

@@ -178,7 +178,8 @@ import Testing
     var rest = lines(text)[...]
     for line in lines(block) where line != "…" {
       let displayed = line.hasSuffix("…") ? line.dropLast().trimmingCharacters(in: .whitespaces) : line
-      guard let place = rest.firstIndex(where: { line.hasSuffix("…") ? $0.hasPrefix(displayed) : $0 == displayed }) else {
+      guard let place = rest.firstIndex(where: { line.hasSuffix("…") ? $0.hasPrefix(displayed) : $0 == displayed })
+      else {
         Issue.record("\(page.path) shows a line that isn't in the file, or not in this order: \(line)")
         return
       }

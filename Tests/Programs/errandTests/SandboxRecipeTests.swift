@@ -134,7 +134,8 @@ import Testing
     #expect(try await program.shell("find . '\(other)' -type f -exec cksum {} + | sort").out == before.out)
     // The message names the folder with the written files.
     let displayed = try await program.call("run", "recipes/try.yaml", "--sandbox")
-    let copy = displayed.error.components(separatedBy: "files were written to a copy of the folder: ").dropFirst().first?
+    let copy = displayed.error.components(separatedBy: "files were written to a copy of the folder: ").dropFirst()
+      .first?
       .split(separator: "\n").first.map(String.init)
     #expect((copy == nil) == own.written.isEmpty, "\(displayed.error)")
     if let copy {

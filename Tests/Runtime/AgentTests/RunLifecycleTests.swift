@@ -80,12 +80,16 @@ import Testing
       ),
       ("a walk ends the run", walked + [.left(.succeeded, kept: nil)], ["walk", "", "leave succeeded"], "away"),
       (
-        "a walk is begun once, whoever asks again", walked + [.proceed(.running), .proceed(.running, isOverPause: true)],
+        "a walk is begun once, whoever asks again",
+        walked + [.proceed(.running), .proceed(.running, isOverPause: true)],
         ["walk", "", "", ""], "walked w"
       ),
       ("a paused run is not walked", [.proceed(.paused)], ["park"], "away"),
       ("a person has a paused run go on", [.proceed(.paused, isOverPause: true)], ["walk"], "beginning"),
-      ("a paused run that is cancelled goes on to its end", [.proceed(.paused, isCancelled: true)], ["walk"], "beginning"),
+      (
+        "a paused run that is cancelled goes on to its end", [.proceed(.paused, isCancelled: true)], ["walk"],
+        "beginning"
+      ),
       (
         "a run that is paused while it is prepared stays paused",
         [.proceed(.waiting), .still(.paused), .notBegun()], ["walk", "park", ""], "away"
@@ -96,7 +100,10 @@ import Testing
       ),
       (
         "a run that is queued while a place becomes free is looked at once more",
-        [.proceed(.queued), .changed(.queued), .proceed(.queued), .notBegun(), .proceed(.queued), .still(.queued), .began("w")],
+        [
+          .proceed(.queued), .changed(.queued), .proceed(.queued), .notBegun(), .proceed(.queued), .still(.queued),
+          .began("w"),
+        ],
         ["walk", "continue", "", "continue", "walk", "walk", ""], "walked w"
       ),
       (
@@ -280,7 +287,8 @@ import Testing
       (
         "no walk begins between two resolutions, when the second waits for the first",
         [
-          .resolving, .resolving, .proceed(.uncertain), .resolutionEnded, .resolved, .proceed(.queued), .resolutionEnded,
+          .resolving, .resolving, .proceed(.uncertain), .resolutionEnded, .resolved, .proceed(.queued),
+          .resolutionEnded,
           .resolved,
         ],
         ["", "", "", "", "", "", "", "continue"], "away"

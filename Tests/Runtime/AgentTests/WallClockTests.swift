@@ -50,8 +50,9 @@ import Testing
     (86_400, "1 day"), (180_000, "2 days 2 h"), (1_000_000, "11 days 13 h"),
   ]
 
-  @Test(arguments: spans) func `lengths of time are displayed with their two largest units`(_ seconds: Int, _ words: String)
-  {
+  @Test(arguments: spans) func `lengths of time are displayed with their two largest units`(
+    _ seconds: Int, _ words: String
+  ) {
     #expect(TimeSpan.seconds(seconds).inWords == words)
   }
 

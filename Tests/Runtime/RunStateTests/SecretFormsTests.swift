@@ -226,7 +226,9 @@ import Testing
       }
       #expect(try await registry.restored(Value(reading: masked.encoded()), as: "it") == value)
       let displayed = JSON.displayed(masked.encoded())
-      for part in ["A1b2", "I9j0", "4131", "6a30", "Wald", "Pforte"] { #expect(!displayed.contains(part), "\(displayed)") }
+      for part in ["A1b2", "I9j0", "4131", "6a30", "Wald", "Pforte"] {
+        #expect(!displayed.contains(part), "\(displayed)")
+      }
     }
   }
 

@@ -247,7 +247,8 @@ extension StartForm.Given {
     for item in form.items where item.name.hasPrefix("input.") {
       let name = String(item.name.dropFirst("input.".utf8.count))
       if inputs?[name] == nil {
-        faults.append("the recipe has no input '\(name.shortened)' any more; look at the fields, and send the form again")
+        faults.append(
+          "the recipe has no input '\(name.shortened)' any more; look at the fields, and send the form again")
       } else if !seen.insert(name).inserted {
         faults.append("the input '\(name.shortened)' was sent twice")
       }
@@ -298,7 +299,8 @@ extension StartForm.Given {
   fileprivate func key(of form: String?) -> String? {
     guard let form, !form.isEmpty else { return nil }
     let parts = texts.sorted { $0.key.precedesByScalars($1.key) }.flatMap { [$0.key, $0.value] }
-    return "form-" + (SHA256.digest(of: Array(JSON.displayed(.list(([form] + parts).map { .string($0) })).utf8)) ?? form)
+    return "form-"
+      + (SHA256.digest(of: Array(JSON.displayed(.list(([form] + parts).map { .string($0) })).utf8)) ?? form)
   }
 }
 

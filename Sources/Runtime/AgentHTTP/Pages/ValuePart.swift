@@ -49,7 +49,8 @@ extension Part {
       let displayed = text.shortened(to: longest)
       if text.utf8.count > longestUnboxed {
         return .element(
-          "div", ["class": "lines-kept tall", "tabindex": "0", "role": "region", "aria-label": "Text"], Markup(displayed))
+          "div", ["class": "lines-kept tall", "tabindex": "0", "role": "region", "aria-label": "Text"],
+          Markup(displayed))
       }
       return text.utf8.contains(ASCII.newline)
         ? .element("span", ["class": "lines-kept"], Markup(displayed)) : Markup(displayed)
