@@ -112,6 +112,7 @@ package final class DeferredServer: Sendable {
     repeat {
       let socket = accept(listener, nil, nil)
       if socket >= 0 {
+        _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
         Parting.send(answer, over: socket)
         close(socket)
       } else if errno != EAGAIN {

@@ -84,7 +84,9 @@ package final class HTTPServer: Sendable {
       throw HTTPServerError(message: fault)
     }
     guard let address = SocketName(of: descriptor) else {
-      throw HTTPServerError(message: "Descriptor \(descriptor) is no socket: \(String(cString: strerror(errno))).")
+      let reason = String(cString: strerror(errno))
+      close(descriptor)
+      throw HTTPServerError(message: "Descriptor \(descriptor) is no socket: \(reason).")
     }
     core = ServerCore(limits: limits, isLocal: address.isLocal, refusal: refusal, handler: handler)
     (host, port) = (address.host, address.port)

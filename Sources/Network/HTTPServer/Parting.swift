@@ -24,8 +24,9 @@ enum Parting {
     shutdown(socket, Int32(SHUT_WR))
     if drain(socket, most: mostBytes) == nil { return }
     let mayLinger = lingering.withLock { count in
-      if count < most { count += 1 }
-      return count < most
+      guard count < most else { return false }
+      count += 1
+      return true
     }
     guard mayLinger else { return }
     let copy = fcntl(socket, F_DUPFD_CLOEXEC, 3)

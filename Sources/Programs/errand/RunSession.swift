@@ -242,6 +242,7 @@ struct RunSession: Sendable {
       $0.secrets = secrets
       $0.key = key
     }
+    var losses = Losses()
     while isServed == nil {
       let connection = try await access.connection()
       do throws(RuntimeError) {
@@ -255,6 +256,7 @@ struct RunSession: Sendable {
       }
       await connection.leave()
       submit.again = true
+      if isServed == nil { try await losses.count(heard: 0, time) }
     }
     console.out(run)
     if let known {
@@ -300,8 +302,10 @@ struct RunSession: Sendable {
     if let remote = access.remote { return try await follow(run, at: remote, asking: request, asJSON: asJSON) }
     var request = request
     let followed = FollowedRun(run)
+    var losses = Losses()
     while true {
       let connection = try await access.connection()
+      if let text = losses.text(isAgent: connection.isAgent) { console.say(text) }
       if isOneOfAll { _ = await connection.agent?.host.recover(in: workspace.stateFolder) }
       await connection.agent?.host.observe { [console] news in
         if case .unreported(_, let reason) = news {
@@ -315,6 +319,9 @@ struct RunSession: Sendable {
       case .interrupted(let code):
         if connection.isAgent {
           console.error("The run is not over. \(RunSession.howToResume(with: followed.id))")
+        } else if request is SubmitRun, followed.answers == 0 {
+          console.error(
+            "The agent hasn't answered, so it isn't known whether it has the run. Look with: errand runs list")
         } else {
           console.error("The agent is still running it. Follow it with: errand runs follow \(followed.id)")
         }
@@ -329,7 +336,7 @@ struct RunSession: Sendable {
         continue
       case .lost: break
       }
-      console.say("the agent ended; this process takes over")
+      try await losses.count(heard: followed.answers, time)
       request = RunSession.again(request)
     }
   }
@@ -455,7 +462,8 @@ struct RunSession: Sendable {
             recorder.note(steps: record.stepsInOrder.map { ($0.path, $0.now) })
             recorder.note(acts: try await acts(of: record, in: connection))
           }
-          return .ended(record, outputs: try await AgentRequests(connection: connection).value(record.outputs))
+          return .ended(
+            record, outputs: try await AgentRequests(connection: connection, access: access).value(record.outputs))
         // Only a request for the changes of all runs gets these.
         case .notice: break
         }
@@ -495,6 +503,40 @@ struct RunSession: Sendable {
       record: record, outputs: outputs, console: console, isApart: isApart, isBesideJSON: display.isJSON)
     if asJSON { report.showJSON() } else { report.showText() }
     return report.exitCode
+  }
+}
+
+/// The agents that a command has lost, each before the run was over.
+private struct Losses {
+  private var heard = 0
+  /// How many in a row didn't answer at all.
+  private var silent = 0
+  private var isTold = true
+
+  /// So many agents in a row may fall silent before a command gives up: more don't end, but give no whole answer.
+  private static let most = 20
+
+  /// Notes another one, and waits a moment if it hadn't answered.
+  ///
+  /// - Parameter heard: How many answers came in all.
+  mutating func count(heard: Int, _ time: any TimeSource) async throws(RuntimeError) {
+    isTold = false
+    if heard > self.heard { silent = 0 } else { silent += 1 }
+    self.heard = heard
+    guard silent <= Losses.most else {
+      throw RuntimeError(
+        .unavailable,
+        "the agent takes requests and gives no whole answer; see whether it is one: errand status, errand doctor")
+    }
+    if silent > 1 { try? await time.sleep(for: .milliseconds(min(50 << min(silent, 5), 1000))) }
+  }
+
+  /// Says who is next, once after each loss.
+  mutating func text(isAgent: Bool) -> String? {
+    if isTold { return nil }
+    isTold = true
+    if isAgent { return "the agent ended; this process takes over" }
+    return silent > 1 ? nil : "the agent ended; another process has the folder now"
   }
 }
 

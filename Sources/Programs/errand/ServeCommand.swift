@@ -73,10 +73,14 @@ struct ServeCommand: DispatchedCommand {
     guard let agent = connection.agent, let schedules = agent.schedules, let api = connection.socket?.api else {
       return .unavailable
     }
-    return try await Service(
+    let service = Service(
       dispatch: dispatch, access: session.access, current: current, connection: connection, agent: agent, log: log,
-      time: time, schedules: schedules, settings: settings, api: api, handed: handed
-    ).run()
+      time: time, schedules: schedules, settings: settings, api: api, handed: handed)
+    do throws(RuntimeError) { return try await service.run() } catch {
+      // The state is closed, and the socket is gone, if an address can't be listened on, for example.
+      await connection.leave()
+      throw error
+    }
   }
 }
 

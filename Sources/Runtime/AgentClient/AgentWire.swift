@@ -64,6 +64,7 @@ extension AgentWire {
       do throws(RecordError) { return try Asked.Answer(reading: answer) } catch { throw unreadable(error.message) }
     case .refusal(let refusal): throw refusal
     case .problem(let problem): throw error(for: problem)
+    case .events: throw unreadable("it is a stream of events")
     case .unreadable(let fault): throw unreadable(fault)
     case .cut: return nil
     }
@@ -78,21 +79,27 @@ extension AgentWire {
     let (events, sink) = AsyncThrowingStream<RunEvent, any Error>.makeStream()
     // Cancelled when the events are no longer wanted; ends with the exchange.
     let task = Task {
+      // The end of a long run, whose steps are asked for once the stream is over.
       let end = Mutex<RunRecord?>(nil)
       do {
         let reader = ExactReader { line throws(RecordError) in
           let event = try RunEvent(reading: line)
-          if case .ended(let head) = event { end.withLock { $0 = head } } else { sink.yield(event) }
+          if case .ended(let head) = event, line[ExactForm.isHead] == .bool(true), head.status.isEnded {
+            end.withLock { $0 = head }
+          } else {
+            sink.yield(event)
+          }
         }
         try await send(request, to: reader)
         switch reader.outcome {
-        case .answer(.null), .cut: break
+        case .events, .cut: break
         case .answer: throw unreadable("it has no events")
         case .refusal(let refusal): throw refusal
         case .problem(let problem): throw error(for: problem)
         case .unreadable(let fault): throw unreadable(fault)
         }
-        if let head = end.withLock({ $0 }) { sink.yield(.ended(try await whole(head))) }
+        // Without an answer the agent has ended, and the end of the run is the next one's to tell.
+        if let head = end.withLock({ $0 }), let run = try await whole(head) { sink.yield(.ended(run)) }
         sink.finish()
       } catch {
         sink.finish(throwing: error)
@@ -102,11 +109,10 @@ extension AgentWire {
     return events
   }
 
-  /// The record of a run that has ended; the event holds it without the steps, for which an event may be too short.
-  private func whole(_ head: RunRecord) async throws -> RunRecord {
-    guard head.status.isEnded else { return head }
+  /// The record of a run of which only the head came; nil if the agent ended before it answered.
+  private func whole(_ head: RunRecord) async throws -> RunRecord? {
     do {
-      return try await answer(to: ShowRun.with { $0.run = head.id })?.record() ?? head
+      return try await answer(to: ShowRun.with { $0.run = head.id })?.record()
     } catch let refusal as RequestRefusedError where refusal.kind == .notFound {
       // It was deleted meanwhile.
       return head

@@ -25,8 +25,9 @@ package final class ExactReader: Sendable {
 
   /// What came of a request.
   package enum Outcome: Sendable {
-    /// The answer; null after events.
     case answer(Value)
+    /// All events have been passed on.
+    case events
     case refusal(RequestRefusedError)
     case problem(Problem)
     case unreadable(String)
@@ -91,7 +92,7 @@ package final class ExactReader: Sendable {
       if let outcome = content.outcome { return outcome }
       guard content.isBegun, content.isWhole else { return .cut }
       switch content.form {
-      case .events: return .answer(.null)
+      case .events: return .events
       case .problem: return .problem(ExactReader.problem(content))
       case .answer: return ExactReader.answer(content)
       }

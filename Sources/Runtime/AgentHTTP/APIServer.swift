@@ -36,7 +36,7 @@ package final class APIServer: Sendable {
   private struct Content {
     var servers: [HTTPServer] = []
     var streams = 0
-    /// The streams of programs of this account, which have places of their own.
+    /// The streams over the Unix socket, which have places of their own.
     var ownStreams = 0
     /// Told when the last of them ends.
     var waiters: [CheckedContinuation<Void, Never>] = []
@@ -50,10 +50,14 @@ package final class APIServer: Sendable {
     }
   }
 
-  /// The most streams at once.
-  static let mostStreams = 200
-  /// The most streams of programs over the Unix socket, so that there is room for those that only ask something.
-  static let mostOwnStreams = limits.connections - 100
+  /// The most streams at once, so that some connections stay for requests that only ask something.
+  private static let mostStreams = min(200, mostOwnStreams)
+  /// The most streams over the Unix socket, likewise.
+  private static let mostOwnStreams: Int = {
+    // Few files leave few connections.
+    let connections = FileLimit.connections(wanted: limits.connections)
+    return connections - max(4, connections / 4)
+  }()
   /// How long an agent that ends waits for its clients to read the last events of their runs.
   private static let patience = TimeSpan.seconds(1)
   /// How long a caller may wait for the end of a run that it starts.
@@ -301,7 +305,7 @@ package final class APIServer: Sendable {
       do throws(RequestRefusedError) { try await service.check(operation, for: caller) } catch {
         throw Problem(error, withData: caller.seesData)
       }
-      return try stream(operation, for: caller)
+      return stream(operation, for: caller, lease: try lease(request))
     }
     return masked(try await answer(operation, request, caller, status: routed.route.status))
   }
@@ -436,7 +440,7 @@ package final class APIServer: Sendable {
       guard !isLooking, request.acceptsEvents else {
         return masked(await handler.response(to: id, method, params, of: client, from: asking))
       }
-      return handler.stream(id, method, params, of: client, from: asking, as: caller, lease: try lease())
+      return handler.stream(id, method, params, of: client, from: asking, as: caller, lease: try lease(request))
     }
   }
 
@@ -475,11 +479,12 @@ package final class APIServer: Sendable {
     guard ExactHandler.wantsEvents(request), let operation = operation as? any StreamingOperation else {
       return await handler.response(to: operation, from: caller, isLocal: request.account != nil)
     }
-    return handler.events(of: operation, for: caller, lease: try lease(isOwn: caller.isOwn))
+    return handler.events(of: operation, for: caller, lease: try lease(request))
   }
 
   /// A place among the streams.
-  private func lease(isOwn: Bool = false) throws(Problem) -> StreamLease {
+  private func lease(_ request: HTTPServerRequest) throws(Problem) -> StreamLease {
+    let isOwn = request.account != nil
     let hasRoom = content.withLock { content in
       guard isOwn ? content.ownStreams < APIServer.mostOwnStreams : content.streams < APIServer.mostStreams else {
         return false
@@ -501,8 +506,9 @@ package final class APIServer: Sendable {
     }
   }
 
-  private func stream(_ asked: any StreamingOperation, for caller: AgentCaller) throws(Problem) -> HTTPServerResponse {
-    let lease = try lease()
+  private func stream(
+    _ asked: any StreamingOperation, for caller: AgentCaller, lease: StreamLease
+  ) -> HTTPServerResponse {
     var response = HTTPServerResponse(headers: [
       "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
     ])

@@ -25,7 +25,7 @@ enum Entrance: Hashable, CaseIterable {
   case operations
   /// The requests of errand before 0.6.0, which had a protocol of their own.
   case requests
-  /// The paths that verbs declare.
+  /// The paths that operations declare.
   case api
   /// Logging in and out.
   case login

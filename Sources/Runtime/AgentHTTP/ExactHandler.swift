@@ -114,12 +114,12 @@ struct ExactHandler: Sendable {
       do {
         try await answer.write(to: &exact)
         try await exact.flush()
-      } catch let refusal as RequestRefusedError {
+      } catch {
+        let unwritable = (error as? JSONError).map {
+          RequestRefusedError(.state, "the answer can't be written as JSON: \($0.message)")
+        }
+        guard let refusal = error as? RequestRefusedError ?? unwritable else { throw error }
         try await exact.flush()
-        try await writer.write([ASCII.newline] + refusalText(refusal))
-      } catch let error as JSONError {
-        try await exact.flush()
-        let refusal = RequestRefusedError(.state, "the answer can't be written as JSON: \(error.message)")
         try await writer.write([ASCII.newline] + refusalText(refusal))
       }
     }
@@ -175,21 +175,41 @@ private struct ExactEvents: RunEvents {
 
   var isBehind: Bool { queue.isBehind }
 
-  func tell(_ event: RunEvent) { send(event.encoded()) }
+  func tell(_ event: RunEvent) { send(ExactEvents.value(of: event)) }
 
-  func tellInTurn(_ event: RunEvent) async { if await queue.room() { send(event.encoded()) } }
+  func tellInTurn(_ event: RunEvent) async { if await queue.room() { send(ExactEvents.value(of: event)) } }
 
-  /// Only the head: the steps of a long run are an answer of their own.
   func tell(_ run: StoredRun, isEnd: Bool) async throws(RequestRefusedError) {
     // In a task of its own, because a task holds the most that it ever held.
-    let head = await Task { () -> Result<RunRecord, RequestRefusedError> in
-      do throws(RequestRefusedError) { return .success(try await run.record().withoutSteps) } catch {
+    let made = await Task { () -> Result<Value, RequestRefusedError> in
+      do throws(RequestRefusedError) {
+        let record = try await run.record()
+        return .success(ExactEvents.value(of: isEnd ? .ended(record) : .run(record)))
+      } catch {
         return .failure(error)
       }
     }.value
-    let record = try head.get()
-    await tellInTurn(isEnd ? .ended(record) : .run(record))
+    let value = try made.get()
+    if await queue.room() { send(value) }
   }
+
+  /// The event; a long run comes without its steps, which are an answer of their own.
+  private static func value(of event: RunEvent) -> Value {
+    let value = event.encoded()
+    let head: RunEvent
+    switch event {
+    case .run(let run): head = .run(run.withoutSteps)
+    case .ended(let run): head = .ended(run.withoutSteps)
+    default: return value
+    }
+    if let extent = ValueExtent(of: value), extent.bytes <= longest { return value }
+    var map = head.encoded().map ?? ValueMap()
+    map[ExactForm.isHead] = .bool(true)
+    return .map(map)
+  }
+
+  /// The most bytes of a run in an event.
+  private static let longest = 256 << 10
 
   @discardableResult
   func send(_ value: Value) -> Bool {

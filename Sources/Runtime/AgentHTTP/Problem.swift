@@ -81,7 +81,7 @@ package struct Problem: Error, Sendable {
       case .tooLarge: "The body is too large."
       case .headTooLarge: "The head of the request is too large."
       case .tooMany: "Too many streams are open."
-      case .held: "The agent has another version or configuration than the command."
+      case .held: "The agent and the command don't fit together."
       case .missingLibrary: "The agent lacks the library that speaks HTTP."
       case .fault: "The agent failed because of a fault of its own."
       }

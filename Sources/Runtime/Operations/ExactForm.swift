@@ -35,6 +35,9 @@ package enum ExactForm {
   /// A member beside the inputs: the recipes that the caller is to see, as a list of names; all that it may see without it.
   package static let recipes = ".recipes"
 
+  /// A member of an event whose run comes without its steps, because they are too long for an event.
+  package static let isHead = "isHead"
+
   /// The most bytes of one event that a client reads.
   package static let mostOfEvent = 16 << 20
   /// The most bytes of one answer that a client reads.
@@ -62,7 +65,10 @@ extension ExactForm {
   package static func objection(
     to other: (program: String?, configuration: String?), of own: AgentIdentity, process: Int, folder: String?
   ) -> String? {
-    let program = other.program ?? "a program that names no version in \(ExactForm.program)"
+    guard let program = other.program else {
+      return
+        "this form is for errand itself, which names its version in \(ExactForm.program); other programs use the paths in /openapi.json"
+    }
     guard let folder else {
       if program.hasSameScalars(as: own.program) { return nil }
       return "this agent is \(own.program), and asked by \(program.safe); use one version on both sides"

@@ -157,7 +157,6 @@ import Testing
       "; start that agent again with this version (kill \(pid), then errand serve; or systemctl restart), or use its version"
     let others: [(headers: HTTPHeaders, difference: String)] = [
       (["Errand-Program": "errand 0.0.1"], "which is \(own) and this is errand 0.0.1\(restart)"),
-      ([:], "which is \(own) and this is a program that names no version in Errand-Program\(restart)"),
       (
         ["Errand-Program": own, "Errand-Configuration": "/else%20where/errand.yaml"],
         "/errand.yaml and this uses /else where/errand.yaml; stop it, or give one of them its own state folder"
@@ -172,6 +171,9 @@ import Testing
       #expect(detail.hasPrefix("the state in '") && detail.contains("' is held by process \(pid), which "), "\(answer)")
       #expect(detail.hasSuffix(other.difference), "\(answer)")
     }
+    let unnamed = try await bench.program.exchange("POST", "/api/v1/operations/status", "{}")
+    #expect(
+      unnamed.status == 409 && unnamed.text.contains("other programs use the paths in /openapi.json"), "\(unnamed)")
     // A command with another configuration is told the same.
     try bench.program.write("zone: UTC\n", to: "other.yaml")
     let refused = try await bench.program.call("runs", "list", "--config", "other.yaml", "--state", ".errand")

@@ -156,16 +156,22 @@ import Testing
     let bench = try await APITests.Bench()
     let token = try await bench.token("all", RemoteTests.all)
     let own = Program.identity
-    for (program, name) in [
-      ("errand 0.0.1", "errand 0.0.1"), (nil, "a program that names no version in Errand-Program"),
+    for (program, detail) in [
+      (
+        "errand 0.0.1",
+        "this agent is \(own), and asked by errand 0.0.1; use one version on both sides"
+      ),
+      (
+        nil,
+        "this form is for errand itself, which names its version in Errand-Program; other programs use the paths in /openapi.json"
+      ),
     ] as [(String?, String)] {
       // The operation and its inputs aren't looked at.
       for operation in ["status", "no such"] {
         let other = try await bench.ask(operation, token, "{", as: program)
         #expect(other.status == 409 && other.json["kind"]?.string == "held", "\(other)")
         #expect(
-          other.json["detail"]?.string == "this agent is \(own), and asked by \(name); use one version on both sides",
-          "\(other)")
+          other.json["detail"]?.string == detail, "\(other)")
       }
     }
     for (operation, status) in [("status", 200), ("show", 400), ("cancle", 404), ("issueLink", 403)] {
