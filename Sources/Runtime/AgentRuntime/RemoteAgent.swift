@@ -47,7 +47,7 @@ package final class RemoteAgent: AgentWire {
         "Authorization": "Bearer \(token)", "Content-Type": "application/json", "Accept": asked.accepted,
         ExactForm.program: program,
       ], body: asked.body, redirects: .none, secrets: [token])
-    // Of a stream, something comes every 15 seconds; an answer may be long in the making.
+    // A stream says something every 15 seconds; an answer may be long in the making.
     request.limits = HTTPLimits(attempt: nil, stall: .seconds(asked.isStream ? 60 : 600), maxBodyBytes: .max)
     do throws(HTTPError) {
       _ = try await http.send(request, into: AnswerSink(reader: reader))

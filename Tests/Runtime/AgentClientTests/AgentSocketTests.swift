@@ -204,7 +204,8 @@ import Testing
     Malformed(body: #"{".recipes":["r",1]}"#, status: 400, detail: "'.recipes' has to be a list of names"),
     Malformed(path: "/api/v1/operations/fly", status: 404, detail: "there is no operation 'fly'"),
     Malformed(path: "/api/v1/operations/", status: 404, detail: "there is no operation ''"),
-    Malformed(program: nil, status: 409, detail: "the state in 'FOLDER' is held by process PID, which is errand 0.1"),
+    Malformed(
+      program: nil, status: 409, detail: "this form is for errand itself, which names its version in Errand-Program"),
   ])
   func `says what is wrong with a request, and answers the next one`(_ item: Malformed) async throws {
     let bench = try await SocketBench()
