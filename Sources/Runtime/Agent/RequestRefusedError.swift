@@ -180,7 +180,7 @@ extension RequestRefusedError.Kind {
 extension StateStore {
   /// The schedule with that id, or a refusal that guesses which one was meant.
   ///
-  /// - Parameter caller: To whom schedules of other recipes don't exist; nil if all do.
+  /// - Parameter caller: The caller, who finds only schedules of its own recipes; nil to find all.
   package func knownSchedule(
     _ id: String, to caller: AgentCaller? = nil
   ) async throws(RequestRefusedError) -> ScheduleRecord {

@@ -109,7 +109,7 @@ extension AgentWire {
     return events
   }
 
-  /// The record of a run of which only the head came; nil if the agent ended before it answered.
+  /// The whole record of a run that came without its steps; nil if the agent ended before it answered.
   private func whole(_ head: RunRecord) async throws -> RunRecord? {
     do {
       return try await answer(to: ShowRun.with { $0.run = head.id })?.record()
