@@ -35,7 +35,8 @@ let plugins = [
   plugin(
     "Timetable", using: ["Calendars", "HTTPClient", "LocalFiles", "SandboxKit"], tests: ["HTTPClient", "SandboxKit"]),
   plugin(
-    "TransitData", using: ["HTTPClient", "LocalFiles", "SandboxKit"], tests: ["HTTPClient", "SandboxKit"]),
+    "TransitData", using: ["HTTPClient", "LocalFiles", "SandboxKit"],
+    tests: ["HTTPClient", "ProcessTestKit", "SandboxKit"]),
 ]
 
 /// How the shipped program is linked, for its start and its size: without the table of symbols that only shared
@@ -196,15 +197,21 @@ let package = Package(
           name: "AgentClient",
           dependencies: ["Agent", "Basics", "HTTPTypes", "Operations", "RunState", "Threads"]),
         .target(
-          name: "AgentHTTP",
+          name: "AgentPages",
           dependencies: [
-            "ActionKit", "Agent", "AssistantTools", "Basics", "CPageAssets", "Calendars", "HTTPServer", "ModelContext",
-            "Operations", "Recipes", "RunState", "Runs",
+            "ActionKit", "Agent", "Basics", "CPageAssets", "Calendars", "HTTPServer", "Operations", "Recipes",
+            "RunState", "Runs",
+          ]),
+        .target(
+          name: "AgentServer",
+          dependencies: [
+            "ActionKit", "Agent", "AgentPages", "AssistantTools", "Basics", "HTTPServer", "ModelContext", "Operations",
+            "Recipes", "RunState", "Runs",
           ]),
         .target(
           name: "AgentRuntime",
           dependencies: [
-            "ActionKit", "Agent", "AgentClient", "AgentHTTP", "Basics", "Calendars", "HTTPClient", "LocalFiles",
+            "ActionKit", "Agent", "AgentClient", "AgentServer", "Basics", "Calendars", "HTTPClient", "LocalFiles",
             "Operations", "PostgresClient", "Recipes", "Recordings", "RunState", "Runs", "SecretSources", "SharedState",
             "Threads",
           ]),
@@ -220,8 +227,8 @@ let package = Package(
           of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Operations", "ProcessTestKit", "Recipes",
           "RunState", "RunTestKit", "Runs", "Scheduler", "SharedState"),
         .tests(
-          of: "AgentClient", "ActionKit", "ActionTestKit", "Agent", "AgentHTTP", "Basics", "Calendars", "HTTPTypes",
-          "Operations", "Recipes", "RunState", "Runs"),
+          of: "AgentClient", "ActionKit", "ActionTestKit", "Agent", "AgentServer", "Basics", "Calendars", "HTTPTypes",
+          "Operations", "ProcessTestKit", "Recipes", "RunState", "Runs"),
         .tests(
           of: "AssistantTools", "ActionTestKit", "Agent", "Basics", "ModelContext", "Operations", "Recipes", "RunState"),
         .tests(of: "AgentRuntime", "ActionKit", "Agent", "Basics", "Recipes", "RunState", "Runs", "SecretSources"),
@@ -280,7 +287,8 @@ let package = Package(
         .executableTarget(
           name: "errand",
           dependencies: [
-            "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "AssistantTools", "Basics", "CProgram", "CUnicodeNames",
+            "ActionKit", "Agent", "AgentClient", "AgentRuntime", "AgentServer", "AssistantTools", "Basics", "CProgram",
+            "CUnicodeNames",
             "Calendars", "ChildProcesses", "CommandLineParser", "Expressions", "HTTPClient", "HTTPServer",
             "LanguageServer", "LocalFiles", "MCPPlugins", "OpenAPIPlugins", "Operations", "PluginList", "PluginLocks",
             "RecipeEditing", "RecipeTesting", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
@@ -295,7 +303,8 @@ let package = Package(
         .tests(of: "CommandLineParser", "Basics"),
         .tests(of: "LanguageServer", "ActionKit", "Basics", "PluginList", "RecipeEditing", "Recipes"),
         .tests(
-          of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "Calendars",
+          of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentPages", "AgentRuntime", "AgentServer", "Basics",
+          "Calendars",
           "CommandLineParser", "HTTPClient", "HTTPServer", "MCPPlugins", "MailPlugin", "MarkbookPlugin", "ModelContext",
           "OpenAPIPlugins", "Operations", "PluginList", "PluginLocks", "PostgresClient", "PostgresTestKit",
           "ProcessTestKit", "Recipes",

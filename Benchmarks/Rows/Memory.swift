@@ -118,7 +118,7 @@ struct Talk {
   init(_ home: URL, program: String) throws {
     let identity = AgentIdentity(program: program, configuration: home.appending(path: "errand.yaml").path)
     let state = home.appending(path: ".errand").path
-    guard let agent = try FolderAgent.find(state, identity: identity, time: SystemTime()) else {
+    guard let agent = try FolderAgent.find(state, identity: identity, patience: WirePatience(time: SystemTime())) else {
       throw NotMeasured("there is no agent in \(state)")
     }
     self.agent = agent

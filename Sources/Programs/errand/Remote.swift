@@ -1,4 +1,5 @@
 import Agent
+import AgentClient
 import Operations
 import AgentRuntime
 import Basics
@@ -21,7 +22,9 @@ extension Dispatch {
       }
       return nil
     }
-    return try RemoteAgent(address, token: try await remoteToken(), program: "errand \(version)")
+    return try RemoteAgent(
+      address, token: try await remoteToken(), program: "errand \(version)",
+      patience: WirePatience(time: SystemTime()) { [console] in console.say($0.safeText()) })
   }
 
   private func remoteToken() async throws(RuntimeError) -> String {

@@ -38,6 +38,7 @@ struct RunSession: Sendable {
         console.error("\(Style.yellow.applied(to: "note", console.colourError)): \(text.safeText())")
       case .madeUp(let secret, let text):
         console.error("the secret '\(secret.safe)' of a webhook is made up here; sign deliveries with \(text)")
+      case .waits(let text): console.say(text.safeText())
       case .waitsForFolder:
         console.say("waiting for the run that holds the folder to finish what is in flight and hand it over")
       }
@@ -469,18 +470,14 @@ struct RunSession: Sendable {
         }
       }
       return .lost
-    } catch let error as RuntimeError {
-      throw error
-    } catch let refusal as RequestRefusedError {
-      var failure = RuntimeError(refusal, isStateElsewhere: connection.isStateElsewhere)
-      if let accepted, refusal.kind == .state {
+    } catch {
+      guard var failure = RuntimeError(unanswered: error, isStateElsewhere: connection.isStateElsewhere) else {
+        return .lost
+      }
+      if let accepted, (error as? RequestRefusedError)?.kind == .state {
         failure.message += " The run is not over. \(RunSession.howToResume(with: accepted))"
       }
       throw failure
-    } catch let error as RecordError {
-      throw RuntimeError(.unavailable, "the agent's answer cannot be read: \(error.message)")
-    } catch {
-      return .lost
     }
   }
 

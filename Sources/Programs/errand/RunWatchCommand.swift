@@ -54,14 +54,8 @@ struct RunWatchCommand: DispatchedCommand {
       for try await event in try connection.events(of: WatchRuns()) {
         if case .notice(let notice) = event { take(notice) }
       }
-    } catch let refusal as RequestRefusedError {
-      throw RuntimeError(refusal, isStateElsewhere: connection.isStateElsewhere)
-    } catch let error as RuntimeError {
-      throw error
-    } catch let error as RecordError {
-      throw RuntimeError(.unavailable, "the agent's answer cannot be read: \(error.message)")
     } catch {
-      // The agent ended.
+      if let failure = RuntimeError(unanswered: error, isStateElsewhere: connection.isStateElsewhere) { throw failure }
     }
   }
 }

@@ -1,6 +1,6 @@
 import Agent
 import Operations
-import AgentHTTP
+import AgentServer
 import AgentRuntime
 import Basics
 import CommandLineParser

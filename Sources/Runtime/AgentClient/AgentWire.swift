@@ -4,13 +4,14 @@
 /// (`ExactReader`), or for an operation that follows runs one event a line. `FolderAgent` asks the agent of a folder over
 /// its Unix socket, `RemoteAgent` asks one elsewhere over TLS; both share everything above the bytes.
 package import Agent
-import Basics
+package import Basics
 package import Operations
 import RunState
 import Synchronization
 
 /// A way to an agent in another process.
 package protocol AgentWire: Sendable {
+  var patience: WirePatience { get }
   /// Sends a request, and passes its answer to the reader piece by piece; returns when no more comes.
   ///
   /// Throws where the agent can't be reached.
@@ -19,6 +20,23 @@ package protocol AgentWire: Sendable {
   func error(for problem: ExactReader.Problem) -> any Error
   /// The error for an answer that can't be read.
   func unreadable(_ fault: String) -> any Error
+}
+
+/// How a client waits for an agent, and what it tells the user meanwhile.
+package struct WirePatience: Sendable {
+  let time: any TimeSource
+  /// Takes a sentence about what is waited for.
+  let tell: @Sendable (String) -> Void
+  /// After how long without an answer the user is told.
+  package var silence = TimeSpan.seconds(10)
+
+  /// How often a request is sent again that found every place taken, and how long after the last time.
+  static let (mostTries, pause) = (240, TimeSpan.milliseconds(250))
+
+  package init(time: any TimeSource, tell: @escaping @Sendable (String) -> Void = { _ in }) {
+    self.time = time
+    self.tell = tell
+  }
 }
 
 /// A request in the exact form.
@@ -57,16 +75,34 @@ extension AgentWire {
   package func answer<Asked: Operation>(
     to operation: Asked, among recipes: [String] = []
   ) async throws -> Asked.Answer? {
-    let reader = ExactReader()
-    try await send(try ExactRequest(operation, among: recipes), to: reader)
-    switch reader.outcome {
+    switch try await outcome(of: try ExactRequest(operation, among: recipes)) {
     case .answer(let answer):
       do throws(RecordError) { return try Asked.Answer(reading: answer) } catch { throw unreadable(error.message) }
-    case .refusal(let refusal): throw refusal
-    case .problem(let problem): throw error(for: problem)
     case .events: throw unreadable("it is a stream of events")
-    case .unreadable(let fault): throw unreadable(fault)
     case .cut: return nil
+    }
+  }
+
+  /// What came of a request that wasn't refused; throws what the command reports otherwise.
+  ///
+  /// While every place of the agent is taken, the request is sent again, for about a minute.
+  private func outcome(
+    of request: ExactRequest, _ take: (@Sendable (Value) throws(RecordError) -> Void)? = nil
+  ) async throws -> ExactReader.Outcome.Good {
+    var tries = 1
+    while true {
+      let reader = ExactReader(take)
+      try await send(request, to: reader)
+      switch reader.outcome {
+      case .good(let outcome): return outcome
+      case .refusal(let refusal): throw refusal
+      case .problem(let problem) where problem.kind == "tooMany" && tries < WirePatience.mostTries:
+        if tries == 1 { patience.tell("every place of the agent is taken; waiting for one") }
+        tries += 1
+        try await patience.time.sleep(for: WirePatience.pause)
+      case .problem(let problem): throw error(for: problem)
+      case .unreadable(let fault): throw unreadable(fault)
+      }
     }
   }
 
@@ -82,7 +118,7 @@ extension AgentWire {
       // The end of a long run, whose steps are asked for once the stream is over.
       let end = Mutex<RunRecord?>(nil)
       do {
-        let reader = ExactReader { line throws(RecordError) in
+        let outcome = try await outcome(of: request) { line throws(RecordError) in
           let event = try RunEvent(reading: line)
           if case .ended(let head) = event, line[ExactForm.isHead] == .bool(true), head.status.isEnded {
             end.withLock { $0 = head }
@@ -90,14 +126,7 @@ extension AgentWire {
             sink.yield(event)
           }
         }
-        try await send(request, to: reader)
-        switch reader.outcome {
-        case .events, .cut: break
-        case .answer: throw unreadable("it has no events")
-        case .refusal(let refusal): throw refusal
-        case .problem(let problem): throw error(for: problem)
-        case .unreadable(let fault): throw unreadable(fault)
-        }
+        if case .answer = outcome { throw unreadable("it has no events") }
         // Without an answer the agent has ended, and the end of the run is the next one's to tell.
         if let head = end.withLock({ $0 }), let run = try await whole(head) { sink.yield(.ended(run)) }
         sink.finish()

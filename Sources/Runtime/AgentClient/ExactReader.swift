@@ -17,22 +17,22 @@ package final class ExactReader: Sendable {
     package var kind: String?
     package var detail = ""
     package var changes: [String] = []
-    /// The program that answered, as it names itself.
-    package var program: String?
-    /// The seconds after which the request may be repeated.
-    package var retryAfter: Int?
   }
 
   /// What came of a request.
   package enum Outcome: Sendable {
-    case answer(Value)
-    /// All events have been passed on.
-    case events
+    case good(Good)
     case refusal(RequestRefusedError)
     case problem(Problem)
     case unreadable(String)
-    /// The agent ended, or the connection was cut, before the answer was whole.
-    case cut
+
+    package enum Good: Sendable {
+      case answer(Value)
+      /// All events have been passed on.
+      case events
+      /// The agent ended, or the connection was cut, before the answer was whole.
+      case cut
+    }
   }
 
   private enum Form { case answer, events, problem }
@@ -90,9 +90,9 @@ package final class ExactReader: Sendable {
   package var outcome: Outcome {
     content.withLock { content in
       if let outcome = content.outcome { return outcome }
-      guard content.isBegun, content.isWhole else { return .cut }
+      guard content.isBegun, content.isWhole else { return .good(.cut) }
       switch content.form {
-      case .events: return .events
+      case .events: return .good(.events)
       case .problem: return .problem(ExactReader.problem(content))
       case .answer: return ExactReader.answer(content)
       }
@@ -144,15 +144,14 @@ package final class ExactReader: Sendable {
         guard let refused = last["failed"] else { return .unreadable("it has the status \(content.status)") }
         return .refusal(try RequestRefusedError(reading: refused))
       }
-      return .answer(last)
+      return .good(.answer(last))
     } catch {
       return .unreadable(fault(error).safeText())
     }
   }
 
   private static func problem(_ content: Content) -> Problem {
-    var problem = Problem(status: content.status, program: content.headers[ExactForm.program])
-    problem.retryAfter = content.headers["Retry-After"].flatMap { Int($0) }
+    var problem = Problem(status: content.status)
     guard content.headers["Content-Type"] == ExactForm.problem, let body = try? JSON.parse(content.text),
       let kind = body["kind"]?.string, let detail = body["detail"]?.string
     else { return problem }

@@ -1,5 +1,5 @@
 package import Agent
-package import Basics
+import Basics
 import Glibc
 import HTTPTypes
 import Operations
@@ -15,7 +15,7 @@ package struct FolderAgent: AgentWire {
   private let folder: String
   private let identity: AgentIdentity
   private let person: String?
-  private let time: any TimeSource
+  package let patience: WirePatience
   /// The process that listened when it was found.
   package let process: Int
 
@@ -25,37 +25,24 @@ package struct FolderAgent: AgentWire {
   ///   - identity: The program and the configuration of this client, which the agent's have to be.
   ///   - person: The person that decisions are recorded for; the account's name if nil.
   package static func find(
-    _ folder: String, identity: AgentIdentity, person: String? = nil, time: any TimeSource
+    _ folder: String, identity: AgentIdentity, person: String? = nil, patience: WirePatience
   ) throws(AgentError) -> FolderAgent? {
     guard let found = try open(folder) else { return nil }
     close(found.socket)
-    return FolderAgent(folder: folder, identity: identity, person: person, time: time, process: found.process)
+    return FolderAgent(folder: folder, identity: identity, person: person, patience: patience, process: found.process)
   }
 
-  private init(folder: String, identity: AgentIdentity, person: String?, time: any TimeSource, process: Int) {
+  private init(folder: String, identity: AgentIdentity, person: String?, patience: WirePatience, process: Int) {
     self.folder = folder
     self.identity = identity
     self.person = person
-    self.time = time
+    self.patience = patience
     self.process = process
   }
 
-  /// How often a request is sent again that found all places taken, and how long after the last time.
-  private static let (mostTries, pause) = (240, TimeSpan.milliseconds(250))
-
   package func send(_ request: ExactRequest, to reader: ExactReader) async throws {
-    let message = head(of: request) + request.body
-    for attempt in 1... {
-      let isLast = attempt >= FolderAgent.mostTries
-      let exchange = UnixExchange(folder, message, reader, mayRefuse: isLast)
-      let end = await exchange.run()
-      if case .refusedForNow = end, !isLast {
-        try await time.sleep(for: FolderAgent.pause)
-        continue
-      }
-      if case .failed(let error) = end { throw error }
-      return
-    }
+    let exchange = UnixExchange(folder, head(of: request) + request.body, reader, patience)
+    if let error = await exchange.run() { throw error }
   }
 
   private func head(of request: ExactRequest) -> [UInt8] {
@@ -74,11 +61,13 @@ package struct FolderAgent: AgentWire {
     case "held": return AgentError(.held, problem.detail)
     // An agent before 0.6.0, which knows no operations by their names.
     case "noSuchPath", "method":
-      let other = FolderLock.holder(of: folder)?.program.safe ?? "errand of another version"
+      let other = AgentIdentity(
+        program: FolderLock.holder(of: folder)?.program.safe ?? "errand of another version",
+        configuration: identity.configuration)
+      let objection = ExactForm.objection(
+        to: (identity.program, nil), of: other, process: process, folder: folder)
       return AgentError(
-        .held,
-        "the state in '\(folder)' is held by process \(process), which is \(other) and this is \(identity.program); start that agent again with this version (kill \(process), then errand serve; or systemctl restart), or use its version"
-      )
+        .held, objection ?? "the agent of '\(folder)' (process \(process)) can't answer: \(problem.detail)")
     case let kind?:
       if let kind = RequestRefusedError.Kind(word: kind) { return RequestRefusedError(kind, problem.detail) }
       return AgentError(.unavailable, "the agent of '\(folder)' (process \(process)) can't answer: \(problem.detail)")
@@ -122,14 +111,6 @@ package struct FolderAgent: AgentWire {
 
 /// One request over a Unix socket, on a thread of its own.
 private final class UnixExchange: Sendable {
-  enum End: Sendable {
-    /// All that came was passed on.
-    case over
-    /// Every place is taken at the moment.
-    case refusedForNow
-    case failed(AgentError)
-  }
-
   private struct State {
     var socket: Int32?
     var isCancelled = false
@@ -138,24 +119,24 @@ private final class UnixExchange: Sendable {
   private let folder: String
   private let message: [UInt8]
   private let reader: ExactReader
-  /// Whether an answer that every place is taken is passed on.
-  private let mayRefuse: Bool
+  private let patience: WirePatience
   private let state = Mutex(State())
 
-  init(_ folder: String, _ message: [UInt8], _ reader: ExactReader, mayRefuse: Bool) {
+  init(_ folder: String, _ message: [UInt8], _ reader: ExactReader, _ patience: WirePatience) {
     self.folder = folder
     self.message = message
     self.reader = reader
-    self.mayRefuse = mayRefuse
+    self.patience = patience
   }
 
-  func run() async -> End {
+  /// Passes on all that comes, and returns why nothing could.
+  func run() async -> AgentError? {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         // Ends with the answer; `cancel` ends it before that.
         let isRunning = startThread { continuation.resume(returning: self.exchange()) }
         if !isRunning {
-          continuation.resume(returning: .failed(AgentError(.unavailable, "the system has no thread left")))
+          continuation.resume(returning: AgentError(.unavailable, "the system has no thread left"))
         }
       }
     } onCancel: {
@@ -168,13 +149,13 @@ private final class UnixExchange: Sendable {
 
   // MARK: - The thread
 
-  private func exchange() -> End {
-    let socket: Int32
+  private func exchange() -> AgentError? {
+    let (socket, process): (Int32, Int)
     do throws(AgentError) {
-      guard let opened = try FolderAgent.open(folder) else { return .over }
-      socket = opened.socket
+      guard let opened = try FolderAgent.open(folder) else { return nil }
+      (socket, process) = opened
     } catch {
-      return .failed(error)
+      return error
     }
     let isWanted = state.withLock { state in
       state.socket = socket
@@ -187,10 +168,20 @@ private final class UnixExchange: Sendable {
         close(socket)
       }
     }
-    guard isWanted else { return .over }
+    guard isWanted else { return nil }
     // An agent that refuses a request may answer and close the connection before it has read everything.
     send(message, over: socket)
+    awaitAnswer(from: socket, of: process)
     return receive(from: socket)
+  }
+
+  /// Waits for the first bytes, and tells the user if they don't come: the agent may be stopped.
+  private func awaitAnswer(from socket: Int32, of process: Int) {
+    var polled = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+    if poll(&polled, 1, Int32(clamping: Int(patience.silence.inSeconds * 1000))) == 0 {
+      patience.tell(
+        "the agent of '\(folder)' (process \(process)) has not answered for \(patience.silence); waiting for it")
+    }
   }
 
   private func send(_ bytes: [UInt8], over socket: Int32) {
@@ -203,7 +194,7 @@ private final class UnixExchange: Sendable {
     }
   }
 
-  private func receive(from socket: Int32) -> End {
+  private func receive(from socket: Int32) -> AgentError? {
     var answer = HTTPAnswerReader()
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
     var isPassedOn = false
@@ -215,22 +206,19 @@ private final class UnixExchange: Sendable {
       do throws(HTTPAnswerReader.Fault) {
         isOver = count > 0 ? try answer.take(read) : answer.isWholeAtEnd
       } catch {
-        return .failed(AgentError(.unavailable, "what listens in '\(folder)' isn't an agent: \(error.message)"))
+        return AgentError(.unavailable, "what listens in '\(folder)' isn't an agent: \(error.message)")
       }
       if let (status, headers) = answer.head, !isPassedOn {
-        // A refusal of the agent, which may be busy as well, isn't a problem.
-        let isFull = status == 429 && headers["Content-Type"] == ExactForm.problem
-        if isFull, !mayRefuse { return .refusedForNow }
         reader.begin(status, headers)
         isPassedOn = true
       }
       if !answer.body.isEmpty {
         // The fault is the reader's to tell.
-        if answer.body.withUnsafeBytes({ reader.receive($0) }) != nil { return .over }
+        if answer.body.withUnsafeBytes({ reader.receive($0) }) != nil { return nil }
         answer.body.removeAll(keepingCapacity: true)
       }
       if isOver { reader.end() }
-      if isOver || count <= 0 { return .over }
+      if isOver || count <= 0 { return nil }
     }
   }
 }

@@ -1,6 +1,6 @@
 package import Agent
 import AgentClient
-import AgentHTTP
+import AgentServer
 import Operations
 package import Basics
 import Glibc
@@ -50,6 +50,8 @@ package struct AgentAccess: Sendable {
     case state(String)
     /// The process that holds the folder finishes what is in flight, and then hands the folder over.
     case waitsForFolder
+    /// What the agent keeps the user waiting for.
+    case waits(String)
     /// Deliveries to a webhook are verified with a secret that was made up, in a sandbox.
     case madeUp(secret: String, text: String)
   }
@@ -110,7 +112,8 @@ package struct AgentAccess: Sendable {
 
   /// A client of the agent that holds a folder; nil if it can't be reached at the moment.
   private func client(of folder: String) throws(AgentError) -> FolderAgent? {
-    try FolderAgent.find(folder, identity: identity, person: person, time: time)
+    try FolderAgent.find(
+      folder, identity: identity, person: person, patience: WirePatience(time: time) { [tell] in tell(.waits($0)) })
   }
 
   /// Puts the clock right by the state's database, if this process will be the agent of such a state, so that what it

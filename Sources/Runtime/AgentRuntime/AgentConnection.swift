@@ -1,6 +1,6 @@
 package import Agent
 package import AgentClient
-package import AgentHTTP
+package import AgentServer
 package import Operations
 import Basics
 import RunState

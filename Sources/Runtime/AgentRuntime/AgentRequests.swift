@@ -37,15 +37,8 @@ package struct AgentRequests: Sendable {
 
   /// Runs an operation; nil if the agent ended, which may have done it.
   package func askOnce<Asked: Operation>(_ operation: Asked) async throws(RuntimeError) -> Asked.Answer? {
-    do {
-      return try await connection.answer(to: operation)
-    } catch let error as RecordError {
-      throw RuntimeError(.unavailable, "the answer cannot be read: \(error.message)")
-    } catch let refusal as RequestRefusedError {
-      throw RuntimeError(refusal, isStateElsewhere: connection.isStateElsewhere)
-    } catch let error as RuntimeError {
-      throw error
-    } catch {
+    do { return try await connection.answer(to: operation) } catch {
+      if let error = RuntimeError(unanswered: error, isStateElsewhere: connection.isStateElsewhere) { throw error }
       return nil
     }
   }
@@ -163,6 +156,19 @@ extension RuntimeError {
       case .conflict, .notServing, .busy, .full, .timeout: .unavailable
       }
     self.init(kind, refusal.message)
+  }
+
+  /// Translates the reason why an operation wasn't answered; nil if the agent ended.
+  ///
+  /// - Parameter isStateElsewhere: Whether this user can't mend the state, but try again later.
+  package init?(unanswered error: any Error, isStateElsewhere: Bool) {
+    switch error {
+    case let error as RuntimeError: self = error
+    case let refusal as RequestRefusedError: self.init(refusal, isStateElsewhere: isStateElsewhere)
+    case let error as RecordError:
+      self.init(.unavailable, "the agent's answer cannot be read: \(error.message)")
+    default: return nil
+    }
   }
 
   /// Translates the reason why an agent can't be asked.

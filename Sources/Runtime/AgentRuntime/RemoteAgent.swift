@@ -17,12 +17,15 @@ package final class RemoteAgent: AgentWire {
   private let token: String
   /// This program with its version.
   private let program: String
+  package let patience: WirePatience
   private let http = HTTPClient()
 
   /// - Parameters:
   ///   - address: The agent's address, as the user gave it.
   ///   - program: This program with its version.
-  package init(_ address: String, token: String, program: String) throws(RuntimeError) {
+  package init(
+    _ address: String, token: String, program: String, patience: WirePatience
+  ) throws(RuntimeError) {
     guard let url = HTTPURL(address), url.userInfo == nil, url.path == "/", url.query == nil, !address.contains("#")
     else {
       throw RuntimeError(
@@ -38,6 +41,7 @@ package final class RemoteAgent: AgentWire {
     self.url = url.origin
     self.token = token
     self.program = program
+    self.patience = patience
   }
 
   package func send(_ asked: ExactRequest, to reader: ExactReader) async throws {

@@ -12,9 +12,12 @@
 package import Agent
 package import Basics
 
+/// Where every path of the API begins.
+package let apiRoot = "/api/v1"
+
 package enum ExactForm {
   /// Where the paths of operations begin.
-  package static let path = "/api/v1/operations/"
+  package static let path = apiRoot + "/operations/"
   /// The type of an answer.
   package static let answer = "application/vnd.errand.exact+json"
   /// The type of events.

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPClient
 import HTTPServer
+import ProcessTestKit
 import Testing
 
 @Suite struct DownloadTests {

@@ -21,14 +21,3 @@ extension HTTPRequest {
   /// How errors show that.
   static func displayed(_ base: String) -> String { "GET \(base)/p?a=1&ApiKey=•••&%61pi%50assword=•••" }
 }
-
-/// A folder that goes with the test.
-final class TemporaryFolder: Sendable {
-  let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
-
-  init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
-
-  deinit { try? FileManager.default.removeItem(atPath: path) }
-
-  var names: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: path).sorted() } }
-}

@@ -2,6 +2,7 @@ import Basics
 import Foundation
 import HTTPClient
 import HTTPServer
+import ProcessTestKit
 import Synchronization
 import Testing
 

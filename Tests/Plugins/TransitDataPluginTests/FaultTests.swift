@@ -2,6 +2,7 @@ import ActionKit
 import ActionTestKit
 import Foundation
 import HTTPClient
+import ProcessTestKit
 import SandboxKit
 import Synchronization
 import Testing
@@ -14,7 +15,7 @@ private func withSandbox(
   timeout: TimeSpan = .seconds(60), maxFileBytes: Int = 1 << 20,
   _ body: (_ sandbox: TransitDataSandbox, _ client: TransitDataClient, _ folder: TemporaryFolder) async throws -> Void
 ) async throws {
-  let (time, folder) = (TestTime(), TemporaryFolder())
+  let (time, folder) = (TestTime(), try TemporaryFolder())
   let sandbox = try TransitDataSandbox(SandboxOptions(time: time), releases: releases)
   var settings = TransitDataSettings.sample
   settings.apiBase = "\(sandbox.baseURL)/api"

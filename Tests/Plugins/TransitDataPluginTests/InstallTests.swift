@@ -2,6 +2,7 @@ import ActionKit
 import ActionTestKit
 import Foundation
 import HTTPClient
+import ProcessTestKit
 import Testing
 
 @testable import TransitDataPlugin
@@ -26,7 +27,7 @@ import Testing
 
   @Test(arguments: [true, false])
   func `installs the first version, then a newer one, and tells what changed`(_ isOnDisk: Bool) async throws {
-    let folder = TemporaryFolder()
+    let folder = try TemporaryFolder()
     let (client, transport) = try scripted(try Self.first() + Self.second(), folder: isOnDisk ? folder : nil)
     let none = try await failure { try await client.installed() }
     #expect(none.message == "No station data are installed; update them first ('transitData.update').")
@@ -52,7 +53,7 @@ import Testing
   }
 
   @Test func `does nothing when nothing is newer, and never goes back by itself`() async throws {
-    let folder = TemporaryFolder()
+    let folder = try TemporaryFolder()
     let client = try await installed(in: folder, then: try Self.second() + [.latest("releases-latest.json")])
     try await client.update(isForced: true)
     let back = try await client.update(isForced: true)
@@ -62,7 +63,7 @@ import Testing
   }
 
   @Test func `goes back to a release that is asked for by its tag`() async throws {
-    let folder = TemporaryFolder()
+    let folder = try TemporaryFolder()
     let steps =
       try Self.second() + [.on("GET", "\(api)/releases/tags/20260215", text("releases-latest.json"))]
       + Step.download("20260215", "stage3_final.json")
@@ -103,7 +104,7 @@ import Testing
       message: "The release '20260410' has no file 'stage3_final.json' that is whole."),
   ])
   func `keeps what is installed when the new file is not right`(_ bad: Bad) async throws {
-    let folder = TemporaryFolder()
+    let folder = try TemporaryFolder()
     let client = try await installed(
       in: folder,
       then: [try .latest(bad.release)] + Step.download("20260215", bad.file) + Step.download("20260410", bad.file))
@@ -127,7 +128,7 @@ import Testing
 
   @Test func `serves what is installed when GitHub cannot be asked`() async throws {
     let refused = HTTPError(.connect, "api.github.com refused the connection.", sent: .nothing)
-    let folder = TemporaryFolder()
+    let folder = try TemporaryFolder()
     let client = try await installed(
       in: folder,
       then: [
@@ -238,7 +239,7 @@ import Testing
   @Test func `refuses a file beyond the bound`() async throws {
     var settings = TransitDataSettings.sample
     settings.maxFileBytes = 17_000
-    let (client, _) = try scripted(try Self.first(), folder: TemporaryFolder(), settings)
+    let (client, _) = try scripted(try Self.first(), folder: try TemporaryFolder(), settings)
     let error = try await failure { try await client.update() }
     guard case .tooLarge = error.kind else { throw Unexpected(description: "\(error.kind)") }
   }
@@ -258,7 +259,7 @@ import Testing
   // MARK: Changes to the folder
 
   @Test func `falls back to the version before when the file in use is damaged, and mends it`() async throws {
-    let folder = TemporaryFolder()
+    let folder = try TemporaryFolder()
     let client = try await installed(in: folder, then: try Self.second())
     let current = try await client.update(isForced: true).data.version
     try Data("{}".utf8).write(to: URL(filePath: "\(folder.path)/\(current.fileName)"))
@@ -274,7 +275,7 @@ import Testing
   }
 
   @Test func `downloads again when the file was removed by hand`() async throws {
-    let folder = TemporaryFolder()
+    let folder = try TemporaryFolder()
     let client = try await installed(
       in: folder, then: [.latest("releases-latest.json")] + Step.download("20260215", "stage3_final.json"))
     for name in try folder.stationFiles { try FileManager.default.removeItem(atPath: "\(folder.path)/\(name)") }
@@ -285,7 +286,7 @@ import Testing
 
   @Test(arguments: ["", "{}", "[", #"{"format":2}"#, #"{"format":1,"current":{"file":"../../etc/passwd"}}"#])
   func `takes a damaged record for none`(_ record: String) async throws {
-    let folder = TemporaryFolder()
+    let folder = try TemporaryFolder()
     _ = try await installed(in: folder, then: [])
     try record.write(toFile: "\(folder.path)/installed.json", atomically: true, encoding: .utf8)
     let (client, _) = try scripted([], folder: folder)
@@ -294,7 +295,7 @@ import Testing
   }
 
   @Test func `sees what another process installed`() async throws {
-    let folder = TemporaryFolder()
+    let folder = try TemporaryFolder()
     let client = try await installed(in: folder, then: [])
     let (other, _) = try scripted(try Self.second(), folder: folder)
     try await other.update(isForced: true)
@@ -302,7 +303,7 @@ import Testing
   }
 
   @Test func `removes what interrupted downloads left`() async throws {
-    let folder = TemporaryFolder()
+    let folder = try TemporaryFolder()
     let client = try await installed(in: folder, then: try Self.second())
     for name in ["stations-0.json.part", "stations-0.json.part.json"] {
       try "x".write(toFile: "\(folder.path)/\(name)", atomically: true, encoding: .utf8)
@@ -312,7 +313,7 @@ import Testing
   }
 
   @Test func `says that it cannot store, and changes nothing`() async throws {
-    let folder = TemporaryFolder()
+    let folder = try TemporaryFolder()
     try "in the way".write(toFile: folder.path, atomically: true, encoding: .utf8)
     let (client, transport) = try scripted(try Self.first(), folder: folder)
     let error = try await failure { try await client.update() }
@@ -337,7 +338,7 @@ import Testing
 
   @Test func `installs a file that came with a program, and none that is older`() async throws {
     let (folder, files) = (
-      TemporaryFolder(), URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures")
+      try TemporaryFolder(), URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures")
     )
     let (client, _) = try scripted([], folder: folder)
     let newer = try await client.install(file: files.appending(path: "stage3_final.newer.json").path)

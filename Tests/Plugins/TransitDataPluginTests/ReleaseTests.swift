@@ -1,6 +1,7 @@
 import ActionKit
 import ActionTestKit
 import HTTPClient
+import ProcessTestKit
 import Testing
 
 @testable import TransitDataPlugin
@@ -115,7 +116,7 @@ import Testing
   }
 
   @Test func `does not ask while the quota is used up, not even after a restart, and longer each time`() async throws {
-    let (folder, time) = (TemporaryFolder(), TestTime())
+    let (folder, time) = (try TemporaryFolder(), TestTime())
     let spent = ScriptedTransport.Step.on(
       "GET", "\(api)/releases/latest", status: 429, try text("error-rate-limit.json"))
     let (client, transport) = try scripted([spent], folder: folder, time: time)
@@ -216,7 +217,7 @@ import Testing
     ),
   ])
   func `says what is wrong in an answer, and keeps none of it`(_ body: String, _ reason: String) async throws {
-    let folder = TemporaryFolder()
+    let folder = try TemporaryFolder()
     for _ in 0..<2 {
       let (client, transport) = try scripted(
         [.on("GET", "\(api)/releases/latest", headers: ["ETag": "\"1\""], body)], folder: folder)

@@ -2,6 +2,7 @@ import ActionKit
 import ActionTestKit
 import Foundation
 import HTTPClient
+import ProcessTestKit
 import Testing
 
 @testable import TransitDataPlugin
@@ -27,14 +28,7 @@ extension TransitDataSettings {
   }
 }
 
-/// A folder that goes with the test.
-final class TemporaryFolder: Sendable {
-  let path = FileManager.default.temporaryDirectory.appending(path: "rail-\(UUID().uuidString)").path
-
-  deinit { try? FileManager.default.removeItem(atPath: path) }
-
-  var names: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: path).sorted() } }
-
+extension TemporaryFolder {
   /// The station files in it.
   var stationFiles: [String] { get throws { try names.filter { $0.hasPrefix("stations-") } } }
 }

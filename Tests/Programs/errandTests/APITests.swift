@@ -1,4 +1,4 @@
-import AgentHTTP
+import AgentPages
 import Basics
 import Foundation
 import HTTPClient

@@ -1,4 +1,4 @@
-import AgentHTTP
+import AgentServer
 import Basics
 import Foundation
 import HTTPClient

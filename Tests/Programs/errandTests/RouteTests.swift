@@ -6,7 +6,7 @@ import HTTPClient
 import RunState
 import Testing
 
-@testable import AgentHTTP
+@testable import AgentServer
 @testable import errand
 
 /// Every address of `errand serve`: none skips a check, and none reveals other recipes.

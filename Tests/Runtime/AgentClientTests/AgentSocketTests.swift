@@ -3,6 +3,7 @@ import AgentClient
 import Basics
 import Glibc
 import Operations
+import ProcessTestKit
 import RunState
 import Runs
 import Synchronization
@@ -34,7 +35,9 @@ import Testing
     #expect(status.st_mode & 0o777 == 0o600 && status.st_mode & S_IFMT == S_IFSOCK)
     try await bench.stop()
     #expect(!AgentSocketTests.exists("\(folder.path)/api.sock"))
-    #expect(try FolderAgent.find(folder.path, identity: SocketBench.identity, time: bench.time) == nil)
+    #expect(
+      try FolderAgent.find(folder.path, identity: SocketBench.identity, patience: WirePatience(time: bench.time)) == nil
+    )
     // An agent that is gone answers nothing, which is no error.
     #expect(try await client.answer(to: ListRuns()) == nil)
     #expect(try await client.events(of: WatchRuns()).reduce(0) { count, _ in count + 1 } == 0)
@@ -43,7 +46,8 @@ import Testing
   @Test func `a folder that isn't there has no agent`() throws {
     let folder = try TemporaryFolder()
     for path in [folder.path, "\(folder.path)/no"] {
-      #expect(try FolderAgent.find(path, identity: SocketBench.identity, time: HastyTime()) == nil)
+      #expect(
+        try FolderAgent.find(path, identity: SocketBench.identity, patience: WirePatience(time: HastyTime())) == nil)
     }
   }
 
@@ -55,7 +59,9 @@ import Testing
     // The socket of agents before 0.6.0.
     try Files.write([], to: "\(folder.path)/agent.sock")
     #expect(AgentSocketTests.exists("\(folder.path)/api.sock"))
-    #expect(try FolderAgent.find(folder.path, identity: SocketBench.identity, time: HastyTime()) == nil)
+    #expect(
+      try FolderAgent.find(folder.path, identity: SocketBench.identity, patience: WirePatience(time: HastyTime()))
+        == nil)
     let bench = try await SocketBench(folder)
     #expect(!AgentSocketTests.exists("\(folder.path)/agent.sock"))
     #expect(try await bench.client().answer(to: ListRuns()) != nil)
@@ -69,7 +75,9 @@ import Testing
     chmod(path, 0o777)
     let open = AgentError(
       .unavailable, "other users may write to the state folder '\(path)'; forbid it with: chmod go-w '\(path)'")
-    #expect(throws: open) { try FolderAgent.find(path, identity: SocketBench.identity, time: bench.time) }
+    #expect(throws: open) {
+      try FolderAgent.find(path, identity: SocketBench.identity, patience: WirePatience(time: bench.time))
+    }
     // A client that found it before asks no more either.
     await #expect(throws: open) { try await client.answer(to: ListRuns()) }
     await #expect(throws: open) { for try await _ in try client.events(of: WatchRuns()) {} }
@@ -77,7 +85,7 @@ import Testing
     // Only root can change the owner of folders.
     if chown(path, 65534, 65534) == 0 {
       let error = #expect(throws: AgentError.self) {
-        try FolderAgent.find(path, identity: SocketBench.identity, time: bench.time)
+        try FolderAgent.find(path, identity: SocketBench.identity, patience: WirePatience(time: bench.time))
       }
       #expect(error?.message.contains("belongs to the user nobody") == true)
       #expect(chown(path, getuid(), getgid()) == 0)
@@ -141,7 +149,8 @@ import Testing
     let answered = try await withThrowingTaskGroup(of: Bool.self) { group in
       for _ in 0..<200 {
         group.addTask {
-          let client = try FolderAgent.find(bench.folder.path, identity: SocketBench.identity, time: bench.time)
+          let client = try FolderAgent.find(
+            bench.folder.path, identity: SocketBench.identity, patience: WirePatience(time: bench.time))
           return try await client?.answer(to: ShowStatus())?.isServing == true
         }
       }

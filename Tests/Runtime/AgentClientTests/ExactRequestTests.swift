@@ -3,6 +3,7 @@ import AgentClient
 import Basics
 import HTTPTypes
 import Operations
+import ProcessTestKit
 import RunState
 import Testing
 
@@ -13,7 +14,7 @@ import Testing
   private static func connect(to server: ScriptedServer, person: String? = nil) throws -> FolderAgent {
     try #require(
       try FolderAgent.find(
-        server.folder.path, identity: SocketBench.identity, person: person, time: HastyTime()))
+        server.folder.path, identity: SocketBench.identity, person: person, patience: WirePatience(time: HastyTime())))
   }
 
   @Test func `a request names its operation, its client and the form of its answer`() async throws {

@@ -1,10 +1,13 @@
 import Agent
 import AgentClient
 import Basics
+import Dispatch
 import Glibc
 import Operations
+import ProcessTestKit
 import RunState
 import Runs
+import Synchronization
 import Testing
 
 /// A client of a process that may not be an agent: it reads within bounds, and its messages are safe for terminals.
@@ -89,7 +92,7 @@ import Testing
   }
 
   private static func connect(to server: ScriptedServer, time: HastyTime = HastyTime()) throws -> FolderAgent? {
-    try FolderAgent.find(server.folder.path, identity: SocketBench.identity, time: time)
+    try FolderAgent.find(server.folder.path, identity: SocketBench.identity, patience: WirePatience(time: time))
   }
 
   private static func words(_ error: any Error, _ server: ScriptedServer) -> String {
@@ -310,6 +313,41 @@ import Testing
         == "\(HostileServerTests.cannotAnswer)300 streams are open, and more aren't possible")
     let slept = busyTime.sleeps.reduce(TimeSpan.zero) { $0 + $1 }
     #expect(slept > .seconds(30) && slept <= .seconds(60) && busy.requests.count == busyTime.sleeps.count + 1)
+  }
+
+  @Test func `the user is told once that every place is taken, and that an agent says nothing`() async throws {
+    let full = HostileServerTests.problem(#"{"kind":"tooMany","detail":"full"}"#, "429 Too Many Requests")
+    let busy = try ScriptedServer { _, number, client in
+      client.send(number <= 3 ? full : HostileServerTests.exact(HostileServerTests.yielded))
+    }
+    #expect(try await told(by: busy) == ["every place of the agent is taken; waiting for one"])
+    // What it says comes only after that.
+    let isTold = DispatchSemaphore(value: 0)
+    let silent = try ScriptedServer { _, _, client in
+      isTold.wait()
+      client.send(HostileServerTests.exact(HostileServerTests.yielded))
+    }
+    let texts = try await told(by: silent, after: .milliseconds(1)) { isTold.signal() }
+    #expect(
+      texts == [
+        "the agent of '\(silent.folder.path)' (process \(getpid())) has not answered for 1 ms; waiting for it"
+      ])
+  }
+
+  /// The sentences that the user is told until the server answers.
+  private func told(
+    by server: ScriptedServer, after silence: TimeSpan = .seconds(3600), _ isTold: @escaping @Sendable () -> Void = {}
+  ) async throws -> [String] {
+    let texts = Mutex<[String]>([])
+    var patience = WirePatience(time: HastyTime()) { text in
+      texts.withLock { $0.append(text) }
+      isTold()
+    }
+    patience.silence = silence
+    let client = try #require(
+      try FolderAgent.find(server.folder.path, identity: SocketBench.identity, patience: patience))
+    #expect(try await client.answer(to: YieldFolder())?.yielded == true)
+    return texts.withLock { $0 }
   }
 
   @Test func `an agent that is gone before it is asked answers nothing`() async throws {

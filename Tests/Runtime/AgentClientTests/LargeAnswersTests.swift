@@ -3,6 +3,7 @@ import AgentClient
 import Basics
 import Glibc
 import Operations
+import ProcessTestKit
 import RunState
 import Testing
 

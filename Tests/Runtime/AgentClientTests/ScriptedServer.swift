@@ -1,6 +1,7 @@
 import Basics
 import Foundation
 import Glibc
+import ProcessTestKit
 import Synchronization
 
 @testable import Agent

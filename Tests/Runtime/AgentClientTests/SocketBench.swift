@@ -1,11 +1,12 @@
 import ActionKit
 import ActionTestKit
 import AgentClient
-import AgentHTTP
+import AgentServer
 import Basics
 import Calendars
 import Glibc
 import Operations
+import ProcessTestKit
 import Recipes
 import RunState
 import Runs
@@ -83,7 +84,8 @@ final class SocketBench: Sendable {
     as identity: AgentIdentity = SocketBench.identity, person: String? = nil, time: (any TimeSource)? = nil
   ) throws -> FolderAgent {
     try #require(
-      try FolderAgent.find(folder.path, identity: identity, person: person, time: time ?? self.time))
+      try FolderAgent.find(
+        folder.path, identity: identity, person: person, patience: WirePatience(time: time ?? self.time)))
   }
 
   /// The request that submits a run of a recipe.

@@ -1,5 +1,6 @@
 import ActionTestKit
 import Basics
+import ProcessTestKit
 import Recipes
 import RunState
 import Scheduler

@@ -1,6 +1,7 @@
 import ActionTestKit
 import Basics
 import Foundation
+import ProcessTestKit
 import Recipes
 import RunState
 import Scheduler

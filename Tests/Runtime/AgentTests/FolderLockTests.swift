@@ -1,5 +1,6 @@
 import Basics
 import Glibc
+import ProcessTestKit
 import Testing
 
 @testable import Agent

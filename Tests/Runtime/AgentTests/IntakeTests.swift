@@ -1,5 +1,6 @@
 import Basics
 import Calendars
+import ProcessTestKit
 import Recipes
 import RunState
 import Testing

@@ -1,5 +1,6 @@
 import Basics
 import Glibc
+import ProcessTestKit
 import Recipes
 import RunState
 import Runs

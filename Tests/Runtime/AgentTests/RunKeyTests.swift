@@ -1,4 +1,5 @@
 import Basics
+import ProcessTestKit
 import RunState
 import Runs
 import Testing

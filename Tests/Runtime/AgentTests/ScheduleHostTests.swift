@@ -1,5 +1,6 @@
 import ActionTestKit
 import Basics
+import ProcessTestKit
 import RunState
 import Testing
 

@@ -10,6 +10,7 @@ import Testing
 
 @testable import Agent
 import Operations
+import ProcessTestKit
 
 /// How agents host the runs of a state that they share, with one clock for all of them and for the database.
 @Suite(.timeLimit(.minutes(20))) struct SharedHostTests {

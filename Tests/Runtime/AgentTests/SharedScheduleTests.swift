@@ -8,6 +8,7 @@ import Testing
 
 @testable import Agent
 import Operations
+import ProcessTestKit
 
 /// Agents that share a state, with one clock for all of them and for the database.
 ///

@@ -67,16 +67,16 @@ extension Pages {
 
   /// The input of a step; nil for a step that has none.
   private static func inputMarkup(_ input: StepReplay.Input, _ run: RunRecord) -> Markup? {
-    func said(_ text: Markup) -> Markup { .element("p", ["class": "none"], text) }
+    func note(_ text: Markup) -> Markup { .element("p", ["class": "none"], text) }
     switch input {
     case .none: return nil
-    case .value(let value): return Part.value(value) ?? said("Nothing.")
+    case .value(let value): return Part.value(value) ?? note("Nothing.")
     case .kept:
       let other = run.origin.cause.run.map { Part.link("the run that this one retries", to: pagePath("runs", $0)) }
-      return said("Kept from " + (other ?? "the run that this one retries") + ".")
-    case .unknown where run.erasedAt != nil: return said("Erased.")
+      return note("Kept from " + (other ?? "the run that this one retries") + ".")
+    case .unknown where run.erasedAt != nil: return note("Erased.")
     case .unknown:
-      return said(
+      return note(
         "Unknown: a value that it was made from isn't kept or can't be read here, or the recipe no longer checks.")
     }
   }

@@ -34,10 +34,10 @@ extension Pages {
 
   /// - Parameters:
   ///   - asked: The text and the name of its file, as they were typed.
-  ///   - said: What is wrong with the text.
+  ///   - notice: What is wrong with the text.
   ///   - lines: The text with the findings below its lines.
   private static func checkPage(
-    _ request: PageRequest, _ asked: CheckText, _ said: Markup = .nothing, _ lines: Markup? = nil
+    _ request: PageRequest, _ asked: CheckText, _ notice: Markup = .nothing, _ lines: Markup? = nil
   ) -> HTTPServerResponse {
     let form = Markup.element(
       "form", ["class": "card", "method": "post", "action": "/check"],
@@ -59,21 +59,21 @@ extension Pages {
       Part.command("errand check FILE"))
     return request.frame(
       "Check", "/recipes", Part.crumbs(("Recipes", "/recipes")), .element("h1", [:], "Check a recipe"),
-      .element("p", ["class": "lead"], "Nothing is run, and the text isn't kept."), said, form,
+      .element("p", ["class": "lead"], "Nothing is run, and the text isn't kept."), notice, form,
       lines.map { Part.heading("The text with its lines") + $0 } ?? .nothing)
   }
 
   private static func found(_ findings: [FindingRecord], in asked: CheckText) -> Markup {
     let errors = findings.count { $0.severity == "error" }
-    let said: String
+    let outcome: String
     if findings.isEmpty {
-      said = "It has no errors."
+      outcome = "It has no errors."
     } else if errors == 0 {
-      said = "It has no errors, and \(counted(findings.count, "finding")) to look at."
+      outcome = "It has no errors, and \(counted(findings.count, "finding")) to look at."
     } else {
-      said = "It has \(counted(errors, "error"))."
+      outcome = "It has \(counted(errors, "error"))."
     }
-    let notice = Part.notice(.element("p", ["role": "status"], Markup(said)), kind: errors == 0 ? "good" : "fault")
+    let notice = Part.notice(.element("p", ["role": "status"], Markup(outcome)), kind: errors == 0 ? "good" : "fault")
     if findings.isEmpty { return notice }
     let rows = findings.map { finding -> [Markup] in
       [

@@ -1,10 +1,10 @@
 import Basics
 import CPageAssets
-import HTTPServer
+package import HTTPServer
 
 /// The files that pages need, which are the same for all.
-enum PageAssets {
-  static func answer(_ path: String) -> HTTPServerResponse? {
+package enum PageAssets {
+  package static func answer(_ path: String) -> HTTPServerResponse? {
     let asset: (file: cpageassets_file, type: String)
     var headers: HTTPHeaders = ["Cache-Control": "public, max-age=3600"]
     switch path {

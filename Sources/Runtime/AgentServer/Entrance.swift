@@ -4,6 +4,7 @@
 // identity, scope, limit. The differences are declared here, so that a new part has to state how it authenticates its
 // callers.
 import Agent
+import AgentPages
 import HTTPServer
 import Operations
 import Recipes

@@ -3,34 +3,34 @@
 import Basics
 import HTTPServer
 
-struct Markup: ExpressibleByStringInterpolation, Sendable {
+package struct Markup: ExpressibleByStringInterpolation, Sendable {
   private(set) var text: String
 
   /// Escaped text, as a terminal would leave it.
-  init(_ content: String) { text = Markup.escaped(content.linesAsPrinted) }
-  init(stringLiteral value: String) { text = Markup.escaped(value) }
-  init(stringInterpolation: Interpolation) { text = Markup.escaped(stringInterpolation.text.linesAsPrinted) }
+  package init(_ content: String) { text = Markup.escaped(content.linesAsPrinted) }
+  package init(stringLiteral value: String) { text = Markup.escaped(value) }
+  package init(stringInterpolation: Interpolation) { text = Markup.escaped(stringInterpolation.text.linesAsPrinted) }
   /// The content of a field; the form sends it back unchanged.
   init(field content: String) { text = Markup.escaped(content) }
-  init(_ parts: [Markup]) { text = parts.map(\.text).joined() }
+  package init(_ parts: [Markup]) { text = parts.map(\.text).joined() }
 
   private init(trusted: String) { text = trusted }
 
-  struct Interpolation: StringInterpolationProtocol {
+  package struct Interpolation: StringInterpolationProtocol {
     fileprivate var text = ""
 
-    init(literalCapacity: Int, interpolationCount: Int) {}
-    mutating func appendLiteral(_ literal: String) { text += literal }
-    mutating func appendInterpolation(_ value: String) { text += value }
-    mutating func appendInterpolation(_ value: Int) { text += "\(value)" }
+    package init(literalCapacity: Int, interpolationCount: Int) {}
+    package mutating func appendLiteral(_ literal: String) { text += literal }
+    package mutating func appendInterpolation(_ value: String) { text += value }
+    package mutating func appendInterpolation(_ value: Int) { text += "\(value)" }
   }
 
-  static let nothing = Markup([])
+  package static let nothing = Markup([])
 
-  static func + (left: Markup, right: Markup) -> Markup { Markup([left, right]) }
+  package static func + (left: Markup, right: Markup) -> Markup { Markup([left, right]) }
 
   /// An element; an attribute that is nil is left out, one that is empty has no value.
-  static func element(
+  package static func element(
     _ name: StaticString, _ attributes: KeyValuePairs<StaticString, String?> = [:], _ content: Markup...
   ) -> Markup {
     let name = name.description
@@ -80,10 +80,10 @@ struct Markup: ExpressibleByStringInterpolation, Sendable {
 }
 
 /// The path of a page, each part percent-encoded.
-func pagePath(_ parts: String..., query: HTTPQueryItems = []) -> String {
+package func pagePath(_ parts: String..., query: HTTPQueryItems = []) -> String {
   let path = "/" + parts.map(PercentEncoding.encode).joined(separator: "/")
   let items = query.filter { !$0.1.isEmpty }.map { "\(PercentEncoding.encode($0.0))=\(PercentEncoding.encode($0.1))" }
   return items.isEmpty ? path : path + "?" + items.joined(separator: "&")
 }
 
-typealias HTTPQueryItems = [(String, String)]
+package typealias HTTPQueryItems = [(String, String)]

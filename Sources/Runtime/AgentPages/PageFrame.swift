@@ -1,11 +1,11 @@
 // The parts that all pages share: the head and the navigation.
 import Agent
 import Basics
-import HTTPServer
+package import HTTPServer
 import RunState
 
 /// The frame around a page.
-struct PageFrame {
+package struct PageFrame {
   var title: String
   /// The path of the top-level page that this page belongs to, such as `/runs`.
   var section: String
@@ -18,11 +18,22 @@ struct PageFrame {
   var content: Markup
 
   /// How a page is renewed: its content is asked for again, and replaces what is there if it differs.
-  struct Live {
+  package struct Live {
     /// Nil if nothing more will change.
     var seconds: Int?
     /// The text for screen readers when the content changes.
-    var said: String
+    var announcement: String
+  }
+
+  package init(
+    title: String, section: String, visitor: String?, live: Live? = nil, isSandbox: Bool, content: Markup
+  ) {
+    self.title = title
+    self.section = section
+    self.visitor = visitor
+    self.live = live
+    self.isSandbox = isSandbox
+    self.content = content
   }
 
   private static let sections = [
@@ -30,7 +41,7 @@ struct PageFrame {
     ("/state", "State"),
   ]
 
-  func response(status: Int = 200) -> HTTPServerResponse {
+  package func response(status: Int = 200) -> HTTPServerResponse {
     var response = HTTPServerResponse.text(
       Markup.document(markup), status: status, type: "text/html; charset=utf-8")
     response.headers.fields += PageFrame.headers.fields
@@ -38,7 +49,7 @@ struct PageFrame {
   }
 
   /// The answer to a browser that may have the content already.
-  func response(to request: HTTPServerRequest) -> HTTPServerResponse {
+  package func response(to request: HTTPServerRequest) -> HTTPServerResponse {
     if let seen = request.headers["Errand-Seen"], seen == version { return HTTPServerResponse(status: 204) }
     return response()
   }
@@ -101,18 +112,19 @@ struct PageFrame {
 
   private var main: Markup {
     guard let live, let seconds = live.seconds else {
-      return .element("div", ["id": "live"], content) + said(live?.said ?? "")
+      return .element("div", ["id": "live"], content) + announcement(live?.announcement ?? "")
     }
     return .element("p", ["id": "stale", "class": "notice", "role": "status", "hidden": ""])
       + .element(
         "div",
         [
           "id": "live", "hx-get": "", "hx-trigger": "every \(seconds)s", "hx-select": "#live",
-          "hx-select-oob": "#said:innerHTML", "hx-swap": "outerHTML", "hx-headers": "{\"Errand-Seen\":\"\(version)\"}",
-        ], content) + said(live.said)
+          "hx-select-oob": "#announcement:innerHTML", "hx-swap": "outerHTML",
+          "hx-headers": "{\"Errand-Seen\":\"\(version)\"}",
+        ], content) + announcement(live.announcement)
   }
 
-  private func said(_ text: String) -> Markup {
-    .element("p", ["id": "said", "class": "hidden", "role": "status", "aria-live": "polite"], Markup(text))
+  private func announcement(_ text: String) -> Markup {
+    .element("p", ["id": "announcement", "class": "hidden", "role": "status", "aria-live": "polite"], Markup(text))
   }
 }

@@ -3,15 +3,15 @@
 /// A page shows nothing and does nothing that its visitor's token doesn't allow, because everything goes through
 /// `AgentParts.perform`. Every change is a form that is posted (`PageForms.swift`), whose `Origin` has to be this agent.
 /// Each page has a file of its own.
-import Agent
-import Operations
+package import Agent
+package import Operations
 import Basics
-import HTTPServer
-import RunState
-import Runs
+package import HTTPServer
+package import RunState
+package import Runs
 
 /// One request for a page, from a person who is logged in.
-struct PageRequest: Sendable {
+package struct PageRequest: Sendable {
   let http: HTTPServerRequest
   let caller: AgentCaller
   /// The parts of the path, decoded.
@@ -22,6 +22,20 @@ struct PageRequest: Sendable {
   let agent: AgentParts
   let clock: WallClock
   let isSandbox: Bool
+
+  package init(
+    http: HTTPServerRequest, caller: AgentCaller, parts: [String],
+    input: @escaping @Sendable (RunRecord, StepPath) async throws(Problem) -> StepReplay.Input?, agent: AgentParts,
+    clock: WallClock, isSandbox: Bool
+  ) {
+    self.http = http
+    self.caller = caller
+    self.parts = parts
+    self.input = input
+    self.agent = agent
+    self.clock = clock
+    self.isSandbox = isSandbox
+  }
 
   /// Runs an operation for the visitor.
   func ask<Asked: Operation>(_ operation: Asked) async throws(Problem) -> Asked.Answer {
@@ -63,9 +77,9 @@ struct PageRequest: Sendable {
   }
 }
 
-enum Pages {
+package enum Pages {
   /// The answer to a request; nil if there is no such page.
-  static func answer(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse? {
+  package static func answer(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse? {
     let parts = request.parts
     guard request.http.method == "GET" || request.http.method == "HEAD" else {
       return request.http.method == "POST" && [1, 3].contains(parts.count) ? try await act(request) : nil
@@ -95,7 +109,7 @@ enum Pages {
     }
   }
 
-  static func redirect(_ path: String) -> HTTPServerResponse {
+  package static func redirect(_ path: String) -> HTTPServerResponse {
     HTTPServerResponse(status: 303, headers: ["Location": path])
   }
 }

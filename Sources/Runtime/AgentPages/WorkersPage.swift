@@ -20,9 +20,9 @@ extension Pages {
     }
     let cards = workers.map { card(of: $0, among: workers, request) }
     let draining = workers.count { $0.isDraining && !$0.isOver }
-    let said = "\(counted(workers.count, "worker")), \(draining) draining"
+    let announcement = "\(counted(workers.count, "worker")), \(draining) draining"
     return request.frame(
-      "Workers", "/state", live: .init(seconds: 5, said: said), crumbs, title,
+      "Workers", "/state", live: .init(seconds: 5, announcement: announcement), crumbs, title,
       .element("p", ["class": "lead"], "The programs that share the state. Each claims runs of its queues."),
       cards.isEmpty ? .element("p", ["class": "none"], "No worker runs. Open runs wait for one.") : Markup(cards),
       Part.command("errand workers"))

@@ -26,7 +26,7 @@ extension Pages {
       ])
     }
     return request.frame(
-      "Approvals", "/approvals", live: .init(seconds: 5, said: counted(asking.count, "question")),
+      "Approvals", "/approvals", live: .init(seconds: 5, announcement: counted(asking.count, "question")),
       .element("h1", [:], "Approvals"),
       Part.rows(rows, orElse: "No approvals are waiting. A run with an 'approve' step waits here for a decision."),
       Part.next(list.next, "More approvals", "approvals"))
@@ -65,7 +65,7 @@ extension Pages {
     if request.seesData {
       if let inputs = Part.value(run.origin.inputs) { content.append(Part.heading("Inputs of the run") + inputs) }
     }
-    return request.frame("Decide", "/approvals", live: .init(seconds: 5, said: title), Markup(content))
+    return request.frame("Decide", "/approvals", live: .init(seconds: 5, announcement: title), Markup(content))
   }
 
   /// Why a visitor is offered no decision: it may not decide, or doesn't see what it would decide; nil if it is.
@@ -83,15 +83,16 @@ extension Pages {
 
   /// Says that a decision isn't asked for, or who has made it.
   static func settled(_ request: PageRequest, _ run: RunRecord, _ path: String) -> HTTPServerResponse {
-    var said = "The step '\(path)' doesn't ask for a decision now"
+    var announcement = "The step '\(path)' doesn't ask for a decision now"
     var when = ""
     if let decision = run.steps[path]?.decision {
-      said = "\(decision.by) has \(decision.isApproved ? "approved" : "rejected") it"
+      announcement = "\(decision.by) has \(decision.isApproved ? "approved" : "rejected") it"
       when = ", \(request.clock.dateFromNow(decision.at))"
     }
     return request.frame(
-      "Nothing to decide", "/approvals", live: .init(said: said), Part.crumbs(("Approvals", "/approvals")),
-      .element("h1", [:], "Nothing to decide"), .element("p", [:], Markup("\(said)\(when).")),
+      "Nothing to decide", "/approvals", live: .init(announcement: announcement),
+      Part.crumbs(("Approvals", "/approvals")),
+      .element("h1", [:], "Nothing to decide"), .element("p", [:], Markup("\(announcement)\(when).")),
       .element(
         "p", ["class": "actions"],
         .element("a", ["class": "button", "href": pagePath("runs", run.id)], "Show the run")))
@@ -150,7 +151,7 @@ extension String {
   fileprivate var lines: [String] { split(separator: "\n").map { String($0) } }
 
   /// The parts before and after a text, if it occurs exactly once.
-  func utf8Parts(around text: String) -> (before: String, after: String)? {
+  package func utf8Parts(around text: String) -> (before: String, after: String)? {
     let (whole, part) = (Array(utf8), Array(text.utf8))
     guard whole.count >= part.count else { return nil }
     let places = (0...(whole.count - part.count)).filter { whole[$0..<($0 + part.count)].elementsEqual(part) }

@@ -1,5 +1,6 @@
 // Who may ask, and from where.
 import Agent
+import AgentPages
 import Basics
 import HTTPServer
 import Recipes

@@ -195,7 +195,12 @@ package struct Problem: Error, Sendable {
 
 extension HTTPServerResponse {
   /// An answer that is JSON; it ends its line, as terminals want it.
-  static func json(_ text: String, status: Int = 200, type: String = "application/json") -> HTTPServerResponse {
+  package static func json(_ text: String, status: Int = 200, type: String = "application/json") -> HTTPServerResponse {
     .text(text + "\n", status: status, type: type)
   }
+}
+
+extension String {
+  /// A text of a request, as a problem shows it.
+  package var shortened: String { safe.shortened(to: 80) }
 }

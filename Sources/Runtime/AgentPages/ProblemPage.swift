@@ -1,23 +1,23 @@
 import Agent
 import Basics
-import HTTPServer
+package import HTTPServer
 
 /// A problem as a page, and the page about a kind of problem.
 ///
 /// The type of a problem is the path of the latter.
-enum ProblemPage {
+package enum ProblemPage {
   /// Where the types of problems lead, before the name of the kind.
-  static let root = "/problems/"
+  package static let root = "/problems/"
 
   /// The kind that a path explains; nil if there is none.
-  static func kind(at path: String) -> Problem.Kind? {
+  package static func kind(at path: String) -> Problem.Kind? {
     guard path.hasPrefix(root) else { return nil }
     let name = String(path.dropFirst(root.count))
     return Problem.Kind.all.first { $0.name == name } ?? RequestRefusedError.Kind(word: name).map { .refusal($0) }
   }
 
   /// The page of a kind.
-  static func response(of kind: Problem.Kind) -> HTTPServerResponse {
+  package static func response(of kind: Problem.Kind) -> HTTPServerResponse {
     PageFrame(
       title: kind.title, section: "", visitor: nil, isSandbox: false,
       content: .element("h1", [:], Markup(kind.title))
@@ -30,7 +30,8 @@ enum ProblemPage {
   /// - Parameters:
   ///   - page: The path of the page that the request was made on, if it is known.
   ///   - isKnown: Whether it is known who asks.
-  static func response(of problem: Problem, page: String?, isKnown: Bool, isSandbox: Bool) -> HTTPServerResponse {
+  package static func response(of problem: Problem, page: String?, isKnown: Bool, isSandbox: Bool) -> HTTPServerResponse
+  {
     // The title is about the API.
     let title =
       switch problem.kind {

@@ -3,6 +3,7 @@
 // A sender has no token: its signature is all that counts, and the agent verifies it. The answers say no more than whether
 // to try again, because anyone may ask.
 import Agent
+import AgentPages
 import Operations
 import Basics
 import HTTPServer

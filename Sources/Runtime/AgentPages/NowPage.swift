@@ -52,8 +52,8 @@ extension Pages {
           "p", ["class": "actions"], .element("a", ["class": "button main", "href": "/recipes"], "Start a recipe"),
           .element("a", ["class": "button", "href": "/runs"], "All runs")))
     }
-    let said = needs.isEmpty ? "Nothing needs attention." : "\(counted(urgentCount, "run")) to look at."
-    return request.frame("Now", "/", live: .init(seconds: 5, said: said), Markup(content))
+    let announcement = needs.isEmpty ? "Nothing needs attention." : "\(counted(urgentCount, "run")) to look at."
+    return request.frame("Now", "/", live: .init(seconds: 5, announcement: announcement), Markup(content))
   }
 
   /// The runs that no other run retries, which would be that run's matter.

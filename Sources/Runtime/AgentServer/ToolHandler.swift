@@ -9,6 +9,7 @@
 /// Host, Origin and the token are checked as for the rest of the API; these refusals are a `Problem`, all others an error of
 /// JSON-RPC.
 import Agent
+import AgentPages
 import AssistantTools
 import Basics
 import HTTPServer

@@ -4,6 +4,7 @@
 /// API doesn't list it. Records hold what runs are about: the scope `data` is needed besides those of the operation. What
 /// is reserved for programs of the agent's own account is answered over its Unix socket only.
 import Agent
+import AgentPages
 import Operations
 import Basics
 import Glibc
@@ -195,14 +196,16 @@ private struct ExactEvents: RunEvents {
 
   /// The event; a long run comes without its steps, which are an answer of their own.
   private static func value(of event: RunEvent) -> Value {
-    let value = event.encoded()
-    let head: RunEvent
+    let (run, head): (RunRecord, RunEvent)
     switch event {
-    case .run(let run): head = .run(run.withoutSteps)
-    case .ended(let run): head = .ended(run.withoutSteps)
-    default: return value
+    case .run(let record): (run, head) = (record, .run(record.withoutSteps))
+    case .ended(let record): (run, head) = (record, .ended(record.withoutSteps))
+    default: return event.encoded()
     }
-    if let extent = ValueExtent(of: value), extent.bytes <= longest { return value }
+    if run.steps.count <= mostSteps {
+      let value = event.encoded()
+      if let extent = ValueExtent(of: value), extent.bytes <= longest { return value }
+    }
     var map = head.encoded().map ?? ValueMap()
     map[ExactForm.isHead] = .bool(true)
     return .map(map)
@@ -210,6 +213,8 @@ private struct ExactEvents: RunEvents {
 
   /// The most bytes of a run in an event.
   private static let longest = 256 << 10
+  /// The most steps of a run in an event; more aren't encoded to find out that they are too long.
+  private static let mostSteps = 1000
 
   @discardableResult
   func send(_ value: Value) -> Bool {

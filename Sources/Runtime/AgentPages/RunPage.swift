@@ -40,7 +40,9 @@ extension Pages {
         .element("p", ["class": "quiet"], "Inputs, outputs and messages need a token with the scope 'data'."))
     }
     // A long run is drawn less often.
-    let live = run.status.isEnded ? nil : PageFrame.Live(seconds: run.steps.count > 500 ? 6 : 2, said: said(of: run))
+    let live =
+      run.status.isEnded
+      ? nil : PageFrame.Live(seconds: run.steps.count > 500 ? 6 : 2, announcement: announcement(of: run))
     return request.frame("\(run.recipe) \(Part.words(run.displayedStatus))", "/runs", live: live, Markup(content))
   }
 
@@ -64,7 +66,7 @@ extension Pages {
     }
   }
 
-  private static func said(of run: RunRecord) -> String {
+  private static func announcement(of run: RunRecord) -> String {
     let ended = run.steps.count { $0.status.isEnded }
     return "\(run.recipe) is \(Part.words(run.displayedStatus)); \(counted(ended, "step")) ended"
   }
@@ -248,7 +250,8 @@ extension Pages {
           ], "Next lines"))
     // The end of an open run's log is kept up to date.
     let live: PageFrame.Live? =
-      piece.isLast && !run.status.isEnded ? .init(seconds: 2, said: "\(counted(piece.lines.count, "line"))") : nil
+      piece.isLast && !run.status.isEnded
+      ? .init(seconds: 2, announcement: "\(counted(piece.lines.count, "line"))") : nil
     return request.frame(
       "Printed by \(run.recipe)", "/runs", live: live,
       Part.crumbs(("Runs", "/runs"), (run.recipe, pagePath("runs", run.id))),

@@ -1,12 +1,10 @@
 // Finds the operation for a method and a path, from the declarations.
 import Agent
+import AgentPages
 import Operations
 import ActionKit
 import Basics
 import HTTPServer
-
-/// Where every path of the API begins.
-package let apiRoot = "/api/v1"
 
 /// An operation that was found for a path, with the parameters in the path.
 struct RoutedOperation {
@@ -247,11 +245,6 @@ extension OperationInput {
     default: return .string(text)
     }
   }
-}
-
-extension String {
-  /// The text in a message.
-  var shortened: String { safe.shortened(to: 80) }
 }
 
 extension Repeats {

@@ -1,5 +1,6 @@
-// Who may see the pages: logging in and out, and the files that pages need.
+// Who may see the pages: logging in and out.
 import Agent
+import AgentPages
 import Basics
 import HTTPServer
 import Recipes

@@ -1,6 +1,7 @@
 // The document of the API (OpenAPI 3.1), made from the declarations of the operations.
 import ActionKit
 import Agent
+import AgentPages
 import Operations
 import Basics
 import HTTPServer

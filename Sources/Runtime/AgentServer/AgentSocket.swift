@@ -1,4 +1,5 @@
 package import Agent
+import AgentPages
 import Basics
 import HTTPServer
 import Operations

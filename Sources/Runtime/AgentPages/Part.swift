@@ -4,7 +4,7 @@ import Basics
 import HTTPServer
 import RunState
 
-enum Part {
+package enum Part {
   // MARK: Status
 
   /// A status as a word, a shape and a colour; the style has a shape for each.
@@ -76,7 +76,7 @@ enum Part {
   }
 
   /// A list of names with their values, without names that have none.
-  static func facts(_ facts: [(String, Markup?)]) -> Markup {
+  package static func facts(_ facts: [(String, Markup?)]) -> Markup {
     .element(
       "dl", [:],
       Markup(

@@ -4,6 +4,7 @@
 /// (`Entrance`, `Routes`), who asks (the kernel for a Unix socket, else a token), may the caller (its scopes and recipes),
 /// and only then is it read and handed to the agent. Every answer that isn't good is a `Problem`.
 package import Agent
+import AgentPages
 package import Operations
 import ActionKit
 import AssistantTools
@@ -158,7 +159,7 @@ package final class APIServer: Sendable {
       if context.isKnown { response = masked(response) }
     }
     metrics.count(status: response.status, after: time.elapsed() - began)
-    if Entrance(path: request.rawPath) == .operations {
+    if request.rawPath.hasPrefix(ExactForm.path) {
       response.headers[ExactForm.program] = identity.program
       if request.account != nil { response.headers[ExactForm.process] = "\(getpid())" }
     }

@@ -133,10 +133,10 @@ extension Pages {
       let run = started.slots.first { $0.outcome == .started }?.run
       return redirect(run.map { pagePath("runs", $0) } ?? pagePath("schedules", id))
     } catch {
-      guard error.kind == .refusal(.inputs), let said = error.detail.utf8Parts(around: "; send \"inputs\": ") else {
+      guard error.kind == .refusal(.inputs), let parts = error.detail.utf8Parts(around: "; send \"inputs\": ") else {
         throw error
       }
-      throw Problem(error.kind, "\(said.before); start the recipe on its own page instead, where they can be given")
+      throw Problem(error.kind, "\(parts.before); start the recipe on its own page instead, where they can be given")
     }
   }
 
