@@ -125,7 +125,7 @@ public struct MailClient: MailSending {
     let text = outcome.reply.utf8.dropFirst(4)
     guard !text.isEmpty, text.count <= 200, !text.contains(ASCII.newline) else { return "" }
     // The sentence around it ends with a full stop.
-    let said = String(decoding: Array(text), as: UTF8.self).trimmed
-    return ": " + (said.hasSuffix(".") ? String(said.dropLast()) : said)
+    let reply = String(decoding: Array(text), as: UTF8.self).trimmed
+    return ": " + (reply.hasSuffix(".") ? String(reply.dropLast()) : reply)
   }
 }

@@ -356,12 +356,12 @@ extension StationboardClient {
     let code = (body?["error"]?.string ?? body?["error"]?["code"]?.string)?.shortened
     let words = (body?["message"] ?? body?["error"]?["message"] ?? body?["detail"])?.string?.shortened
     let retryAfter = response.retryAfter(now: time.now())
-    let said = [code, words].compactMap(\.self).joined(separator: ", ")
-    let answer = said.isEmpty ? "" : ": \(said)"
+    let reason = [code, words].compactMap(\.self).joined(separator: ", ")
+    let answer = reason.isEmpty ? "" : ": \(reason)"
     switch (response.status, code) {
     case (404, "stop_not_found"?), (400, "unknown_stop"?):
       return StationboardError(
-        .unknownStop, "The service knows no such stop (\(said)); its id can be found with a search for stops.")
+        .unknownStop, "The service knows no such stop (\(reason)); its id can be found with a search for stops.")
     case (400, let code?): return StationboardError(.refused(code: code), "The service refuses the request\(answer).")
     case (429, _):
       let wait = retryAfter.map { " for \($0)" } ?? ""

@@ -117,8 +117,8 @@ extension InterviewPrepError {
     let answer = (try? response.json()).map { ErrorAnswer($0) }
     // The caller has to correct a refused request, so the details belong to the message.
     let isRefused = (400..<500).contains(response.status)
-    let said = [answer?.error.map { $0.hasSuffix(".") ? $0 : "\($0)." }, isRefused ? answer?.details : nil]
-    let words = said.compactMap(\.self).joined(separator: " ")
+    let parts = [answer?.error.map { $0.hasSuffix(".") ? $0 : "\($0)." }, isRefused ? answer?.details : nil]
+    let words = parts.compactMap(\.self).joined(separator: " ")
     self.init(
       .server(status: response.status, message: answer?.error),
       "\(request.method) \(request.redactedURL) was answered with HTTP status \(response.status)"

@@ -73,10 +73,10 @@ enum ExportCalendar: PreviewingAction {
       (self.days, self.dates, self.calendar, self.file, self.old) = (days, dates, calendar, file, old)
       let new = Array(calendar.text.utf8)
       self.new = new
-      changes = days.timetable.content != nil && old.map { Export.said($0) != Export.said(new) } ?? true
+      changes = days.timetable.content != nil && old.map { Export.lines($0) != Export.lines(new) } ?? true
     }
 
-    private static func said(_ file: [UInt8]) -> [ArraySlice<UInt8>] {
+    private static func lines(_ file: [UInt8]) -> [ArraySlice<UInt8>] {
       file.split(separator: ASCII.newline, omittingEmptySubsequences: false)
         .filter { !$0.starts(with: "DTSTAMP:".utf8) }
     }

@@ -46,7 +46,7 @@ package final class ChildProcess: Sendable {
     var keeper: pid_t = 0
     var isToEnd = false
     /// The bytes that it is to read next, in a conversation, and whether they are the last.
-    var said: [UInt8] = []
+    var told: [UInt8] = []
     var isInputOver = false
     /// Our ends of the pipes: to its input, from its outputs, to and from its keeper, and the pipe that wakes `follow`.
     var input: Int32 = -1
@@ -228,7 +228,7 @@ package final class ChildProcess: Sendable {
   /// Gives it more bytes to read, after all that it was given before; a process that has ended reads none.
   package func say(_ bytes: [UInt8]) {
     state.withLock { state in
-      state.said += bytes
+      state.told += bytes
       ring(state.alarmBell)
     }
   }
@@ -316,11 +316,11 @@ package final class ChildProcess: Sendable {
         killAt = nil
       }
       if isConversing {
-        let (said, isOver) = state.withLock { state in
-          defer { state.said = [] }
-          return (state.said, state.isInputOver)
+        let (told, isOver) = state.withLock { state in
+          defer { state.told = [] }
+          return (state.told, state.isInputOver)
         }
-        if written == input.count || own.input < 0 { (input, written) = (said, 0) } else { input += said }
+        if written == input.count || own.input < 0 { (input, written) = (told, 0) } else { input += told }
         if isOver, !isInputOver { deadline = min(deadline ?? now + grace, now + grace) }
         isInputOver = isOver
       }

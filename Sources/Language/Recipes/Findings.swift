@@ -8,7 +8,7 @@ package final class Findings {
   /// Gets the facts that the check finds, beside faults.
   let observer: CheckObserver?
   package private(set) var list: [Diagnostic]
-  private var said: Set<String> = []
+  private var reported: Set<String> = []
   /// The places of secrets in the text.
   private var hidden: [(secret: HiddenSecret, isRefused: Bool)] = []
 
@@ -99,7 +99,7 @@ package final class Findings {
   }
 
   /// Whether a message that is given only once is given for the first time.
-  func isFirst(_ what: String) -> Bool { said.insert(what).inserted }
+  func isFirst(_ what: String) -> Bool { reported.insert(what).inserted }
 
   /// Takes back the errors after the first findings; true if there were any.
   func forgiveErrors(after count: Int) -> Bool {

@@ -12,14 +12,14 @@ extension HTTPResponse {
   public var reason: String? {
     guard body.count <= 1 << 16 else { return nil }
     if let value = try? JSON.parse(body) {
-      return value.reasons(0) { said($0) }.joined(separator: ": ").onOneLine
+      return value.reasons(0) { cleaned($0) }.joined(separator: ": ").onOneLine
     }
     guard let text = String(validating: body, as: UTF8.self), !text.trimmed.hasPrefix("<") else { return nil }
-    return said(text).onOneLine
+    return cleaned(text).onOneLine
   }
 
   /// A text of the body without secrets, and without its query if it is an address.
-  private func said(_ text: String) -> String {
+  private func cleaned(_ text: String) -> String {
     var text = text.withoutSecrets
     guard hidesQuery, let query = HTTPURL(url)?.query, !query.isEmpty else { return text }
     // As it was sent, and each value alone, also decoded.
@@ -40,10 +40,10 @@ extension Value {
   private static let lists = ["errors", "detail", "details", "error", "fault"]
 
   /// The texts in the usual members, each once.
-  fileprivate func reasons(_ depth: Int, _ said: (String) -> String) -> [String] {
+  fileprivate func reasons(_ depth: Int, _ cleaned: (String) -> String) -> [String] {
     guard depth < 4 else { return [] }
     if let text = string {
-      let words = said(text).trimmed
+      let words = cleaned(text).trimmed
       return words.isEmpty ? [] : [words]
     }
     var words: [String] = []
@@ -52,27 +52,27 @@ extension Value {
     }
     if let items = list {
       for item in items.prefix(5) {
-        let said = item.reasons(depth + 1, said).joined(separator: ": ")
-        if !said.isEmpty { add([said]) }
+        let reason = item.reasons(depth + 1, cleaned).joined(separator: ": ")
+        if !reason.isEmpty { add([reason]) }
       }
       return words.count > 1 ? [words.joined(separator: "; ")] : words
     }
     guard let map else { return [] }
-    for name in Self.texts { if map[name]?.string != nil { add(map[name]?.reasons(depth + 1, said) ?? []) } }
+    for name in Self.texts { if map[name]?.string != nil { add(map[name]?.reasons(depth + 1, cleaned) ?? []) } }
     for name in Self.lists {
       guard let member = map[name], member.string == nil else { continue }
       if name == "errors", let fields = member.map {
         // By field name, as in Rails.
-        let said = fields.members.prefix(5).compactMap { field -> String? in
-          let words = field.value.reasons(depth + 1, said).joined(separator: "; ")
-          return words.isEmpty ? nil : "\(said(field.name ?? "")): \(words)"
+        let reasons = fields.members.prefix(5).compactMap { field -> String? in
+          let words = field.value.reasons(depth + 1, cleaned).joined(separator: "; ")
+          return words.isEmpty ? nil : "\(cleaned(field.name ?? "")): \(words)"
         }
-        if !said.isEmpty { add([said.joined(separator: "; ")]) }
+        if !reasons.isEmpty { add([reasons.joined(separator: "; ")]) }
       } else {
-        add(member.reasons(depth + 1, said))
+        add(member.reasons(depth + 1, cleaned))
       }
     }
-    let place = said(map["loc"].map(Self.place) ?? "")
+    let place = cleaned(map["loc"].map(Self.place) ?? "")
     if !place.isEmpty, !words.isEmpty { words = ["\(place): \(words.joined(separator: ": "))"] }
     return words
   }

@@ -22,8 +22,8 @@ extension HTTPRequest {
     // A query that the request didn't contain may be signed.
     if to.query != from.query { next.hidesQuery = true }
     if from.origin == to.origin {
-      let said = HTTPQuery(decoding: to.query ?? "")
-      next.url = to.text.addingQuery(standingQuery.items.filter { said[$0.name] == nil })
+      let given = HTTPQuery(decoding: to.query ?? "")
+      next.url = to.text.addingQuery(standingQuery.items.filter { given[$0.name] == nil })
     }
     if response.status < 303, method != "GET", method != "HEAD" {
       throw failure.redirectedWrite(to: next, response.status, elapsed: response.elapsed)

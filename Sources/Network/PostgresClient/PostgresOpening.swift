@@ -166,11 +166,11 @@ struct PostgresOpening: Sendable {
     var line = (lines.last { $0.hasPrefix("connection to") } ?? lines.first ?? "it failed").utf8[...]
     let mark = Array("failed: ".utf8)
     while !line.isEmpty, !line.starts(with: mark) { line = line.dropFirst() }
-    let said = line.isEmpty ? String(lines.first ?? "it failed") : String(line.dropFirst(mark.count)) ?? ""
+    let message = line.isEmpty ? String(lines.first ?? "it failed") : String(line.dropFirst(mark.count)) ?? ""
     // The severity, which is in the server's language, its code and its message.
-    let parts = said.split(separator: ":", maxSplits: 2).map { String($0).trimmed }
+    let parts = message.split(separator: ":", maxSplits: 2).map { String($0).trimmed }
     guard parts.count == 3, parts[1].utf8.count == 5, parts[1].utf8.allSatisfy(isOfCode) else {
-      return unsaid(said)
+      return withoutCode(message)
     }
     var error = PostgresError(
       .refused,
@@ -181,32 +181,32 @@ struct PostgresOpening: Sendable {
   }
 
   /// The error that libpq itself found, rather than the server.
-  private func unsaid(_ said: String) -> PostgresError {
-    if said.contains("no password supplied") {
+  private func withoutCode(_ message: String) -> PostgresError {
+    if message.contains("no password supplied") {
       let what = settings.password == nil ? "wants a password" : "wants a password, and the one that is given is empty"
       return PostgresError(
         .refused,
         "PostgreSQL at \(settings) \(what); name its secret in errand.yaml: "
           + "postgres: { password: \"${{ secrets.NAME }}\" }")
     }
-    if said.contains("does not support SSL") {
+    if message.contains("does not support SSL") {
       return unreachable("it takes no encrypted connections, which are asked for; set ssl = on in its postgresql.conf")
     }
-    let short = said.shortened(to: 300)
-    if said.contains("certificate verify failed") {
+    let short = message.shortened(to: 300)
+    if message.contains("certificate verify failed") {
       return unreachable(
         "\(short); name a file with the certificate that signed the server's: postgres: { rootCertificate: FILE }")
     }
-    if said.contains("does not match host name") {
+    if message.contains("does not match host name") {
       return unreachable("\(short); write a name that is in the server's certificate in 'state' of errand.yaml")
     }
     return unreachable(short)
   }
 
   /// The advice for a refusal, as the end of a sentence; the codes are in PostgreSQL's appendix A.
-  private func help(against code: String, _ said: String) -> String {
+  private func help(against code: String, _ message: String) -> String {
     switch code {
-    case "08P01" where said.contains("startup parameter"): "; \(PostgresError.needsSessions)"
+    case "08P01" where message.contains("startup parameter"): "; \(PostgresError.needsSessions)"
     case "28P01": "; correct the user in 'state' of errand.yaml, or the secret that 'postgres.password' names"
     case "28000": "; correct the user in 'state' of errand.yaml, or let it in by the server's pg_hba.conf"
     case "3D000": "; make the database with createdb, or correct 'state' in errand.yaml"

@@ -40,7 +40,7 @@ struct CrontabImport: DispatchedCommand {
         (line.line, "the line \(fault); convert the crontab, as with: iconv --from-code=ISO-8859-1 --to-code=UTF-8"))
     }
     var written: [String] = []
-    var said: Set<String> = []
+    var reported: Set<String> = []
     for job in crontab.jobs {
       if let obstacle = job.obstacle {
         faults.append((job.line, obstacle))
@@ -58,7 +58,7 @@ struct CrontabImport: DispatchedCommand {
       console.out(path)
       written.append(path)
       // A variable is one of many jobs.
-      for remark in job.remarks where said.insert("\(remark.line) \(remark.text)").inserted {
+      for remark in job.remarks where reported.insert("\(remark.line) \(remark.text)").inserted {
         console.say("\(file):\(remark.line): note: \(remark.text)")
       }
     }

@@ -17,8 +17,8 @@ struct NewShapeCommand: DispatchedCommand {
     var type: SampledType?
     for path in parsed["file"].texts {
       let sample = try sample(path)
-      var said: Set<String> = []
-      for path in sample.placesBeyondInt where said.insert(path).inserted {
+      var reported: Set<String> = []
+      for path in sample.placesBeyondInt where reported.insert(path).inserted {
         console.say(
           "\(path.isEmpty ? "the number" : "'\(path)'") is beyond an int in a sample, and a double loses its last digits; write dyn to keep them, or string "
             + "if the service can send a text")

@@ -69,18 +69,18 @@ extension RunFormatter {
       story.say(.person, "Its cancellation was requested on \(clock.date(cancel.at))\(why)", at: cancel.at)
     }
     for step in steps {
-      guard let said = step.resolution else { continue }
+      guard let resolution = step.resolution else { continue }
       let what =
-        switch said.choice {
+        switch resolution.choice {
         case "done": "was done"
         case "retry": "was not done, and retried it"
         default: "had failed"
         }
-      let doubt = said.doubt.map { " " + "It was uncertain: \($0)".asEnd } ?? ""
+      let doubt = resolution.doubt.map { " " + "It was uncertain: \($0)".asEnd } ?? ""
       story.say(
         .person,
-        "\(said.by?.safe ?? "A person") said on \(clock.date(said.at)) that \(named(step.path.displayed)) \(what).\(doubt)",
-        step: step.path, at: said.at)
+        "\(resolution.by?.safe ?? "A person") said on \(clock.date(resolution.at)) that \(named(step.path.displayed)) \(what).\(doubt)",
+        step: step.path, at: resolution.at)
     }
     for step in steps {
       guard let decision = step.decision else { continue }

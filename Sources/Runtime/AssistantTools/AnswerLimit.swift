@@ -28,15 +28,15 @@ enum AnswerLimit {
     let text = result.texts.joined(separator: "\n")
     let (part, end) = text.part(from: start, upTo: most)
     if start > 0 || end < text.utf8.count {
-      var said = part
+      var content = part
       if start >= text.utf8.count {
-        said = "the answer has \(text.utf8.count) bytes, so none are left from \(start) on"
+        content = "the answer has \(text.utf8.count) bytes, so none are left from \(start) on"
       } else if end < text.utf8.count {
-        said +=
+        content +=
           "\n\n… cut here: the answer has \(text.utf8.count) bytes, and those from \(end) on are left out. \(rest(end))"
-        if isShort { said += " The structured content is shortened likewise." }
+        if isShort { content += " The structured content is shortened likewise." }
       }
-      result.setText(said)
+      result.setText(content)
     }
     result.structured = structured?.value
     return result

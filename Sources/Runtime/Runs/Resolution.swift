@@ -110,24 +110,24 @@ extension RunRecord {
     var events: [StateEvent] = []
     for step in steps {
       let event: StateEvent
-      var said = ResolutionRecord(choice: resolution.word, by: person, at: now, doubt: step.error?.message)
-      said.key = key
+      var resolved = ResolutionRecord(choice: resolution.word, by: person, at: now, doubt: step.error?.message)
+      resolved.key = key
       switch resolution {
       case .done(let output):
         let value = try recipe.map { recipe throws(ResolutionError) in try recipe.output(output, ofStepAt: step.path) }
         let stored = try await store.keep(value ?? output ?? .map(ValueMap()))
         var end = StepEnded(run: id, at: now, step: step.path, status: .succeeded, output: stored)
-        end.resolution = said
+        end.resolution = resolved
         event = .stepEnded(end)
       case .retry:
         var begin = StepBegan(run: id, at: now, step: step.path, now: step.now, key: run.key(of: step))
-        begin.resolution = said
+        begin.resolution = resolved
         event = .stepBegan(begin)
       case .fail(let reason):
         // It has failed but isn't over, so that its handlers run when the run is resumed.
         var end = StepEnded(
           run: id, at: now, step: step.path, status: .running, error: RunRecord.failure(of: step, reason))
-        end.resolution = said
+        end.resolution = resolved
         event = .stepEnded(end)
       }
       // The store refuses what doesn't fit.

@@ -14,8 +14,8 @@ import Testing
         .string(text), .list([.string("a"), .string(text)]), .object(["k": .object([text: .string(text)])]),
       ]
       for value in values {
-        let said = OutsideText.redactedAtOnce(by: redaction) { value.shortened() }
-        #expect(!said.contains("s3cret"), "\(said)")
+        let shortened = OutsideText.redactedAtOnce(by: redaction) { value.shortened() }
+        #expect(!shortened.contains("s3cret"), "\(shortened)")
       }
     }
   }

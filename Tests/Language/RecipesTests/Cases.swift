@@ -66,11 +66,11 @@ struct CaseFile {
     #expect(!cases.isEmpty, "there are no cases in \(path)")
     var text = ""
     for var one in cases {
-      let said = answer(one)
+      let answered = answer(one)
       if CaseFile.isRecording {
-        one.says = said.isEmpty ? "" : said + "\n"
+        one.says = answered.isEmpty ? "" : answered + "\n"
       } else {
-        #expect(said == one.says.trimmed, "\(one.name)")
+        #expect(answered == one.says.trimmed, "\(one.name)")
       }
       text += "%% case \(one.name)\n"
       for (index, file) in one.order.enumerated() {

@@ -203,13 +203,13 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
     let command = ShellCommand(.script(script), folder: folder)
     let task = Task { await refusal(of: command, ShellSettings(grace: grace)) }
     // Opening blocks until the script has opened its end.
-    let said = await onThread { [path = "\(folder)/said"] in
+    let printed = await onThread { [path = "\(folder)/said"] in
       let data = try? FileHandle(forReadingAtPath: path)?.readToEnd()
       return data.map { String(decoding: $0, as: UTF8.self).trimmed } ?? ""
     }
     task.cancel()
     let error = await task.value
-    let pid = try #require(Int32(said), "\(said)")
+    let pid = try #require(Int32(printed), "\(printed)")
     return (error, await isGone(pid))
   }
 

@@ -37,7 +37,7 @@ import Testing
       ("mail", "{ uses: mail.send, with: { to: [a@example.org], from: b@example.org, subject: x, text: y } }"),
     ]
     for (name, step) in recipes { try program.write("recipe: \(name)\nsteps: [\(step)]\n", to: "\(name).yaml") }
-    func said(_ name: String) async throws -> String {
+    func findings(_ name: String) async throws -> String {
       let outcome = try await program.call("check", "\(name).yaml")
       let isFault = outcome.code == 3
       #expect(isFault || outcome.code == 0, "\(outcome.error)")
@@ -46,26 +46,27 @@ import Testing
     // Without the file connections are unknown, but addresses are still checked.
     try FileManager.default.removeItem(at: program.folder.appending(path: "errand.yaml"))
     #expect(
-      try await said("odd").contains(
+      try await findings("odd").contains(
         "'with.url' must be an address such as https://example.org/items, or a path such as /items, but is 'nonsense'"
       ))
-    for name in ["path", "whole", "mail"] { #expect(try await said(name) == "") }
+    for name in ["path", "whole", "mail"] { #expect(try await findings(name) == "") }
     try program.write("connections: { shop: { plugin: http } }\n", to: "errand.yaml")
     #expect(
-      try await said("path").contains(
+      try await findings("path").contains(
         "errand.yaml has no connection 'http', which needs 'baseURL' here; add it under 'connections'"))
     #expect(
-      try await said("shop").contains("connection 'shop' of errand.yaml has no 'baseURL', which this 'http.post' needs")
+      try await findings("shop").contains(
+        "connection 'shop' of errand.yaml has no 'baseURL', which this 'http.post' needs")
     )
     #expect(
-      try await said("mail").contains(
+      try await findings("mail").contains(
         "errand.yaml has no connection 'mail', which needs 'host' here; add it under 'connections'"))
-    #expect(try await said("whole").isEmpty)
+    #expect(try await findings("whole").isEmpty)
     try program.write(
       "connections: { http: { baseURL: https://a.example }, mail: { host: smtp.example.org, from: a@example.org } }\n",
       to: "errand.yaml")
-    for name in ["path", "mail"] { #expect(try await said(name).isEmpty) }
-    #expect(try await said("whole").contains("'https://example.org/items' is not at https://a.example"))
+    for name in ["path", "mail"] { #expect(try await findings(name).isEmpty) }
+    #expect(try await findings("whole").contains("'https://example.org/items' is not at https://a.example"))
     await program.remove()
   }
 

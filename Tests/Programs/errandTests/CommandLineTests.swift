@@ -23,8 +23,8 @@ import Testing
       _ = try program.parse(words.split(separator: " ").map(String.init))
       Issue.record("'\(words)' was taken")
     } catch {
-      let said = error.message.components(separatedBy: "; write: errand ").last ?? ""
-      #expect(said == call || said.hasPrefix("\(call) ("), "\(error.message)")
+      let advice = error.message.components(separatedBy: "; write: errand ").last ?? ""
+      #expect(advice == call || advice.hasPrefix("\(call) ("), "\(error.message)")
     }
   }
 

@@ -67,7 +67,7 @@ import Testing
       "recipes/b.yaml": "recipe: same\nsteps: [{ let: { x: 1 } }]\n",
     ]
     try await Self.with(files) { program in
-      let said = """
+      let printed = """
         recipes/a.yaml:2:21: warning: no recipe of the folders is named 'sane', so this starts nothing; did you mean 'same'?
           on: [{ afterRecipe: sane }]
                               ^~~~
@@ -75,7 +75,7 @@ import Testing
       let check = try await program.call("check", "recipes/")
       #expect(check.code == 3)
       #expect(check.error.contains("the recipe 'same' is that of 'recipes/a.yaml' already; give one of them another"))
-      #expect(check.error.contains(said), "\(check.error)")
+      #expect(check.error.contains(printed), "\(check.error)")
       let lint = try await program.call("lint")
       #expect(lint.code == 3)
       #expect(lint.error.contains("so this starts nothing; did you mean 'same'?"), "\(lint.error)")
@@ -91,15 +91,15 @@ import Testing
       "recipes/a.yaml": "steps: [{ uses: markbook.getMarkbook, with: { markbookKey: 1 } }]\n",
     ]
     try await Self.with(files) { program in
-      let said =
+      let printed =
         "error: errand.yaml has no connection 'markbook', which needs 'apiKey', 'username' and 'password'; add it under "
         + "'connections', or try the recipe with --sandbox\n"
       let secrets = try await program.call("secrets", "check")
       #expect(secrets.code == 1)
-      #expect(secrets.error == said)
+      #expect(secrets.error == printed)
       let run = try await program.call("run", "recipes/a.yaml")
       #expect(run.code == 78)
-      #expect(run.error == said)
+      #expect(run.error == printed)
       #expect(try await program.call("runs", "list", "--json").json["finished"]?.list?.count == 0)
     }
   }

@@ -176,9 +176,9 @@ import Testing
     process.currentDirectoryURL = folder
     let outcome = try await Call(process).outcome()
     if outcome.code == 69 {
-      let said =
+      let printed =
         "needs Graphviz's 'dot', which isn't installed: apt install graphviz, or use --format dot or mermaid\n"
-      #expect(outcome.error == "error: drawing SVG \(said)")
+      #expect(outcome.error == "error: drawing SVG \(printed)")
       return print("The test that Graphviz draws graphs is skipped: there is no 'dot' here")
     }
     #expect(outcome.code == 0, "\(outcome.error)")

@@ -104,8 +104,8 @@ extension MovedClockTests {
     #expect(warning?.contains("errand schedule reset tick") == true, "\(serve.before)")
     _ = await serve.line(with: " serves ")
     func says(_ arguments: [String], _ text: String) async throws {
-      let said = try await program.start(arguments, environment: now).outcome()
-      #expect((said.out + said.error).contains(text), "\(arguments): \(said.out)\(said.error)")
+      let printed = try await program.start(arguments, environment: now).outcome()
+      #expect((printed.out + printed.error).contains(text), "\(arguments): \(printed.out)\(printed.error)")
     }
     try await says(["schedule", "list"], "nothing before")
     try await says(["schedule", "next", "tick", "--json"], "2027-01-10T12:00:00Z")

@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(20))) struct NewRecipeTests {
   /// The faults and hints of a recipe.
-  private static func said(of text: String) -> String {
+  private static func findings(of text: String) -> String {
     let environment = RecipeEnvironment(catalog: ActionCatalog(everyPlugin)) { path throws(FileError) in
       throw FileError(.read, path, .system(2))
     }
@@ -22,7 +22,7 @@ import Testing
     let template = try #require(RecipeTemplates.all.first { $0.name == name })
     let text = StarterRecipe(template: template, name: "mine").text
     #expect(text.hasPrefix("recipe: mine\nsummary: "))
-    #expect(NewRecipeTests.said(of: text) == "")
+    #expect(NewRecipeTests.findings(of: text) == "")
     // A template is one of the repository's recipes, and each of these has a test.
     #expect(Files.exists(Program.root.appending(path: "recipes/tests/\(name).test.yaml").path))
   }
@@ -73,7 +73,7 @@ import Testing
     let template = try #require(RecipeTemplates.all.first { $0.name == name })
     for name in ["true", "NULL", "12", "1e3", "0x1F", "off", "-", "--", "2026-11-20"] {
       let text = StarterRecipe(template: template, name: name).text
-      #expect(NewRecipeTests.said(of: text) == "", "\(name)")
+      #expect(NewRecipeTests.findings(of: text) == "", "\(name)")
     }
   }
 
@@ -96,7 +96,7 @@ import Testing
     let recipe = Recipe.check(Source(name: "a.yaml", text: starter.text), in: environment).recipe
     starter.set(try #require(recipe?.inputs.first { $0.name == input }), to: answer)
     #expect(starter.text.split(separator: "\n").contains { $0 == line }, "\(starter.text)")
-    #expect(NewRecipeTests.said(of: starter.text) == "")
+    #expect(NewRecipeTests.findings(of: starter.text) == "")
   }
 
   @Test func `a starter recipe for any action checks, without a hint`() {
@@ -109,7 +109,7 @@ import Testing
         let text = beginning.text(beginning.name)
         if cron != nil, text.contains("\ninputs:\n") { continue }
         #expect(Recipe.isName(beginning.name))
-        #expect(NewRecipeTests.said(of: text) == "", "\(text)")
+        #expect(NewRecipeTests.findings(of: text) == "", "\(text)")
       }
     }
   }

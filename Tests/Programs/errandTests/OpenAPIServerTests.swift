@@ -91,9 +91,9 @@ import Testing
         // A step whose outcome is unknown waits for a person, who looks how many files there are.
         while true {
           let resumed = try await program.call("runs", "resume", environment: Self.secrets)
-          let said = resumed.out + resumed.error
-          guard let line = said.split(separator: "\n").first(where: { $0.contains("  errand runs resolve ") }) else {
-            #expect(resumed.code == 0 || said.contains("no open run"), "seed \(seed): \(said)")
+          let printed = resumed.out + resumed.error
+          guard let line = printed.split(separator: "\n").first(where: { $0.contains("  errand runs resolve ") }) else {
+            #expect(resumed.code == 0 || printed.contains("no open run"), "seed \(seed): \(printed)")
             break
           }
           let words = line.split(separator: " ").map(String.init)

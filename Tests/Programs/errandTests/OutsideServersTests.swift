@@ -114,11 +114,11 @@ import Testing
       try program.write(script, to: "all.sh")
       let end = try await program.shell("unshare -n sh all.sh")
       let asked = try await program.shell("cat asked.txt").out
-      let said = try await program.shell("cat a.json").out
+      let printed = try await program.shell("cat a.json").out
       // A private address may redirect to another private one.
-      #expect(end.out == "1 0\n", "\(said)")
+      #expect(end.out == "1 0\n", "\(printed)")
       #expect(asked == "/start\n/start\n/inside\n")
-      #expect(said.contains("redirects from a public address to a private one"), "\(said)")
+      #expect(printed.contains("redirects from a public address to a private one"), "\(printed)")
     }
   }
 }

@@ -48,9 +48,9 @@ import Testing
   @Test func `an update shows what is different, and writes nothing that recipes don't fit`() async throws {
     let program = try await Self.shop()
     #expect(try await program.call("plugin", "update", "shop").error == "plugins/shop.lock.json is up to date\n")
-    let said = try await program.call("plugin", "update", "shop", "--effect", "addOrder=write", "--dry-run")
+    let printed = try await program.call("plugin", "update", "shop", "--effect", "addOrder=write", "--dry-run")
     #expect(
-      said.error == """
+      printed.error == """
         recipes notice no difference: only descriptions, the source, or who says an effect are new
         checked the recipes in recipes and this folder
 
@@ -142,7 +142,8 @@ import Testing
       "is called without settings; write connection: with one of more, test"
     ),
   ])
-  func `what the text of a connection shows is said by check`(_ connections: String, _ message: String) async throws {
+  func `what the text of a connection shows is printed by check`(_ connections: String, _ message: String) async throws
+  {
     let program = try await Self.shop()
     try program.write("connections:\n  \(connections)\n", to: "errand.yaml")
     let checked = try await program.call("check", "recipes/orders.yaml")
@@ -362,7 +363,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `recipes beside errand.yaml and connections are uses, and it is said where was looked`() async throws {
+  @Test func `recipes beside errand.yaml and connections are uses, and it is printed where was looked`() async throws {
     let program = try await Self.shop()
     let recipe = try program.read("recipes/orders.yaml")
     try FileManager.default.removeItem(at: program.folder.appending(path: "recipes"))

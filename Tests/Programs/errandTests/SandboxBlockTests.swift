@@ -25,11 +25,14 @@ import Testing
     try program.write("recipe: none\nsteps:\n  - let: { a: 1 }\noutputs: { a: \"${{ a }}\" }\n", to: "none.yaml")
     let checked = try await program.call("check", "none.yaml")
     #expect(checked.code == 0)
-    let said = checked.out + checked.error
+    let printed = checked.out + checked.error
     // Who knows a topic can read there, wherever its server is.
-    if plugin == "notify" { #expect(said.contains("warning: 'notify.topic' is a secret in plain text"), "\(said)") }
+    if plugin == "notify" {
+      #expect(printed.contains("warning: 'notify.topic' is a secret in plain text"), "\(printed)")
+    }
     #expect(
-      plugin == "notify" ? said.hasSuffix("1 recipe checked, no faults\n") : said == "1 recipe checked, no faults\n")
+      plugin == "notify"
+        ? printed.hasSuffix("1 recipe checked, no faults\n") : printed == "1 recipe checked, no faults\n")
     let text = try String(contentsOf: program.folder.appending(path: "errand.yaml"), encoding: .utf8)
     #expect(text.hasPrefix("# sandbox of \(plugin) at ") && text.contains("\nconnections:\n  \(plugin):"))
     sandbox.signal(SIGINT)

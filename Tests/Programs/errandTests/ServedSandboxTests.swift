@@ -163,11 +163,11 @@ import Testing
     await program.remove()
   }
 
-  @Test func `a webhook's secret is made up, and said so that a delivery can be signed`() async throws {
+  @Test func `a webhook's secret is made up, and printed so that a delivery can be signed`() async throws {
     let program = try await ServeTests.program(["hook.yaml": ServedSandboxTests.hook])
     let served = try await Served(program)
-    let said = served.agent.before.components(separatedBy: "\n")
-    let line = try #require(said.first { $0.contains("sign deliveries with ") })
+    let printed = served.agent.before.components(separatedBy: "\n")
+    let line = try #require(printed.first { $0.contains("sign deliveries with ") })
     #expect(line.hasPrefix("the secret 'HUB' of a webhook is made up here; sign deliveries with whsec_"))
     let secret = line.components(separatedBy: "with ").last ?? ""
     let body = #"{"ref":"main"}"#

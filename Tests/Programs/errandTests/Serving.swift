@@ -8,7 +8,7 @@ final class Serving: @unchecked Sendable {
   // Process is used by one task at a time: its output is read on a thread of its own.
   private let process: Process
   private let lines: AsyncStream<String>
-  private let said = Mutex<[String]>([])
+  private let printed = Mutex<[String]>([])
   private let ended: Task<Int32, Never>
 
   init(_ process: Process) throws {
@@ -49,7 +49,7 @@ final class Serving: @unchecked Sendable {
   @discardableResult
   func line(with text: String) async -> String? {
     for await line in lines {
-      said.withLock { $0.append(line) }
+      printed.withLock { $0.append(line) }
       if line.contains(text) { return line }
     }
     return nil
@@ -57,12 +57,12 @@ final class Serving: @unchecked Sendable {
 
   /// Whether a line contains a text, one of those so far or one that comes.
   func says(_ text: String) async -> Bool {
-    if said.withLock({ $0.contains { $0.contains(text) } }) { return true }
+    if printed.withLock({ $0.contains { $0.contains(text) } }) { return true }
     return await line(with: text) != nil
   }
 
   /// All lines so far.
-  var before: String { said.withLock { $0.joined(separator: "\n") } }
+  var before: String { printed.withLock { $0.joined(separator: "\n") } }
 
   func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 

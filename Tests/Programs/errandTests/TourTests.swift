@@ -84,13 +84,13 @@ import Testing
       #expect(outcome.code == 0, "\(stop.command): \(outcome.error)")
       run = run ?? (outcome.error + outcome.out).firstMatch(of: TourTests.id).map { String($0.output) }
       // A terminal shows both streams, in the order of writing.
-      let said = [outcome.out, outcome.error].map {
+      let printed = [outcome.out, outcome.error].map {
         $0.split(separator: "\n").map { TourTests.lasting(String($0)) }
       }
       let wanted = stop.lines.filter { !$0.hasSuffix("…") }.map(TourTests.lasting)
-      let missing = wanted.filter { line in !said.contains { $0.contains(line) } }
-      #expect(missing == [], "\(stop.command) says\n\(said.joined().joined(separator: "\n"))")
-      for stream in said {
+      let missing = wanted.filter { line in !printed.contains { $0.contains(line) } }
+      #expect(missing == [], "\(stop.command) says\n\(printed.joined().joined(separator: "\n"))")
+      for stream in printed {
         let displayed = wanted.filter(stream.contains)
         let places = displayed.compactMap(stream.firstIndex)
         #expect(places == places.sorted(), "\(stop.command) says it in another order")

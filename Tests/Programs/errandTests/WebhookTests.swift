@@ -228,8 +228,9 @@ struct WebhookTests {
       """
     let secret = "planted-hook-secret-4711"
     let bench = try await Bench(["say": text], secrets: ["TOKEN_OF_HOOK": secret])
-    let said = try await bench.post("say/note", "Hello \(secret)!", ["X-Token": secret, "Content-Type": "text/plain"])
-    #expect(said.status == 202 && said.id.hasPrefix("say/note:"), "\(said)")
+    let answered = try await bench.post(
+      "say/note", "Hello \(secret)!", ["X-Token": secret, "Content-Type": "text/plain"])
+    #expect(answered.status == 202 && answered.id.hasPrefix("say/note:"), "\(answered)")
     let form = try await bench.post(
       "say/form", "name=a+b%21&tags=1&tags=2",
       ["X-Token": secret, "Content-Type": "application/x-www-form-urlencoded"])

@@ -60,21 +60,21 @@ import Testing
       let result = AnswerLimit.fitted(
         ToolResult(whole, structured: rounds == 1 ? structured : nil), from: start, required: ["status"],
         rest: { "Call errand_run: \($0)." })
-      let said = try #require(result.texts.first)
-      #expect(said.utf8.count < AnswerLimit.most + 500)
+      let part = try #require(result.texts.first)
+      #expect(part.utf8.count < AnswerLimit.most + 500)
       if rounds == 1 {
         #expect(JSON.displayed(try #require(result.structured)).utf8.count <= AnswerLimit.most)
         #expect(result.structured?["status"]?.string == "succeeded")
       }
-      guard let cut = said.range(of: "\n\n… cut here: the answer has \(whole.utf8.count) bytes, and those from ") else {
-        text += said
+      guard let cut = part.range(of: "\n\n… cut here: the answer has \(whole.utf8.count) bytes, and those from ") else {
+        text += part
         break
       }
-      text += said[..<cut.lowerBound]
-      let next = try #require(Int(said[cut.upperBound...].prefix { $0.isNumber }))
+      text += part[..<cut.lowerBound]
+      let next = try #require(Int(part[cut.upperBound...].prefix { $0.isNumber }))
       #expect(next > start)
       let more = rounds == 1 ? " The structured content is shortened likewise." : ""
-      #expect(said.hasSuffix("Call errand_run: \(next).\(more)"))
+      #expect(part.hasSuffix("Call errand_run: \(next).\(more)"))
       start = next
     }
     #expect(text == whole, "\(what) in \(rounds) rounds")

@@ -66,10 +66,10 @@ import Testing
         outputs: { body: "${{ steps.a.body }}" }
         """)
       let run = try await bench.run()
-      let said =
+      let text =
         action == "postOpen"
         ? outcome.replacing("the output", with: "bench.postOpen was done, but its output") : outcome
-      #expect(Self.outcome(of: run) == (run.error == nil ? "{\"body\":\(outcome)}" : said))
+      #expect(Self.outcome(of: run) == (run.error == nil ? "{\"body\":\(outcome)}" : text))
       #expect(run.error.map(\.kind) == (run.error == nil ? nil : .validation))
       #expect(
         run.error.map(\.effect)

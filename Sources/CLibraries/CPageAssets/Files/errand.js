@@ -60,8 +60,8 @@
       event.detail.shouldSwap = false;
       // Times that have gone on are no news.
       const page = new DOMParser().parseFromString(event.detail.serverResponse, 'text/html');
-      const [said, now] = [page, document].map((d) => d.getElementById('said')?.textContent);
-      if (said !== now) return stale(`${said} (this page waits while you fill in a form)`);
+      const [next, now] = [page, document].map((d) => d.getElementById("announcement")?.textContent);
+      if (next !== now) return stale(`${next} (this page waits while you fill in a form)`);
     }
     if (event.detail.xhr.status < 400) stale('');
     if (isFilledIn) return;
@@ -88,7 +88,7 @@
     if (kept.focus) [...live.querySelectorAll('a, button, summary, [tabindex]')].find((e) => name(e) === kept.focus)?.focus({ preventScroll: true });
     kept = null;
   });
-  // A change is said once.
+  // A change is announced once.
   document.addEventListener('htmx:oobBeforeSwap', (event) => {
     if (event.detail.fragment.textContent === event.detail.target.textContent) event.detail.shouldSwap = false;
   });
