@@ -15,7 +15,10 @@ package struct PageFrame {
   var live: Live?
   /// Whether every service is made up, which each page says then.
   var isSandbox: Bool
+  var version = PageVersion()
   var content: Markup
+  /// A digest of the content of a live page.
+  private let digest: String
 
   /// How a page is renewed: its content is asked for again, and replaces what is there if it differs.
   package struct Live {
@@ -23,17 +26,24 @@ package struct PageFrame {
     var seconds: Int?
     /// The text for screen readers when the content changes.
     var announcement: String
+    /// Whether the page shows nothing but the record or the log of the run that it is about.
+    var isOfRunAlone = false
+    /// When the page shows other things though nothing has changed.
+    var until: Timestamp?
   }
 
   package init(
-    title: String, section: String, visitor: String?, live: Live? = nil, isSandbox: Bool, content: Markup
+    title: String, section: String, visitor: String?, live: Live? = nil, isSandbox: Bool,
+    version: PageVersion = PageVersion(), content: Markup
   ) {
     self.title = title
     self.section = section
     self.visitor = visitor
     self.live = live
     self.isSandbox = isSandbox
+    self.version = version
     self.content = content
+    digest = live?.seconds == nil ? "" : SHA256.digest(of: Array(content.text.utf8)) ?? ""
   }
 
   private static let sections = [
@@ -50,8 +60,8 @@ package struct PageFrame {
 
   /// The answer to a browser that may have the content already.
   package func response(to request: HTTPServerRequest) -> HTTPServerResponse {
-    if let seen = request.headers["Errand-Seen"], seen == version { return HTTPServerResponse(status: 204) }
-    return response()
+    guard let live, live.seconds != nil, version.has(digest) else { return response() }
+    return HTTPServerResponse(status: 204, headers: [PageVersion.field: version.text(of: live, digest)])
   }
 
   /// No script and no style but the agent's own, and no other origin, whatever a page may hold.
@@ -61,8 +71,6 @@ package struct PageFrame {
     "Referrer-Policy": "same-origin",
     "X-Frame-Options": "DENY",
   ]
-
-  private var version: String { SHA256.digest(of: Array(content.text.utf8)) ?? "" }
 
   private var markup: Markup {
     var top: [Markup] = [
@@ -120,7 +128,7 @@ package struct PageFrame {
         [
           "id": "live", "hx-get": "", "hx-trigger": "every \(seconds)s", "hx-select": "#live",
           "hx-select-oob": "#announcement:innerHTML", "hx-swap": "outerHTML",
-          "hx-headers": "{\"Errand-Seen\":\"\(version)\"}",
+          "hx-headers": "{\"\(PageVersion.field)\":\"\(version.text(of: live, digest))\"}",
         ], content) + announcement(live.announcement)
   }
 

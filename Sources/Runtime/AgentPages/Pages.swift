@@ -22,11 +22,12 @@ package struct PageRequest: Sendable {
   let agent: AgentParts
   let clock: WallClock
   let isSandbox: Bool
+  let version: PageVersion
 
   package init(
     http: HTTPServerRequest, caller: AgentCaller, parts: [String],
     input: @escaping @Sendable (RunRecord, StepPath) async throws(Problem) -> StepReplay.Input?, agent: AgentParts,
-    clock: WallClock, isSandbox: Bool
+    clock: WallClock, isSandbox: Bool, version: PageVersion
   ) {
     self.http = http
     self.caller = caller
@@ -35,6 +36,7 @@ package struct PageRequest: Sendable {
     self.agent = agent
     self.clock = clock
     self.isSandbox = isSandbox
+    self.version = version
   }
 
   /// Runs an operation for the visitor.
@@ -71,7 +73,7 @@ package struct PageRequest: Sendable {
     _ title: String, _ section: String, live: PageFrame.Live? = nil, _ content: Markup...
   ) -> HTTPServerResponse {
     PageFrame(
-      title: title, section: section, visitor: caller.name, live: live, isSandbox: isSandbox,
+      title: title, section: section, visitor: caller.name, live: live, isSandbox: isSandbox, version: version,
       content: Markup(content)
     ).response(to: http)
   }

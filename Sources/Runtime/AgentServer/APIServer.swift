@@ -398,14 +398,16 @@ package final class APIServer: Sendable {
 
   private func page(_ request: HTTPServerRequest, _ caller: AgentCaller) async throws(Problem) -> HTTPServerResponse {
     let path = request.rawPath
+    let parts = Routes.segments(of: path).map { PercentEncoding.decode($0, plusIsSpace: false) }
+    let version = await PageVersion(of: request, parts, for: caller, in: service, at: time.now())
+    if version.isSeen { return HTTPServerResponse(status: 204) }
     let asking = PageRequest(
-      http: request, caller: caller,
-      parts: Routes.segments(of: path).map { PercentEncoding.decode($0, plusIsSpace: false) },
+      http: request, caller: caller, parts: parts,
       input: { [service] run, step throws(Problem) in
         do throws(RequestRefusedError) { return try await service.input(ofStep: step, in: run) } catch {
           throw Problem(error, withData: caller.seesData)
         }
-      }, agent: service, clock: clock(), isSandbox: service.agent.isSandbox)
+      }, agent: service, clock: clock(), isSandbox: service.agent.isSandbox, version: version)
     if let answer = try await Pages.answer(asking) { return masked(answer) }
     throw Problem(.noSuchPath, "there is no page at \(path.shortened)")
   }

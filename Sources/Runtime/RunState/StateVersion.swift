@@ -8,6 +8,14 @@ package enum StatePart: Sendable, Equatable {
   case log(String)
   /// The programs that share the state.
   case workers
+
+  /// Whether it is about one run.
+  package var isOfRun: Bool {
+    switch self {
+    case .run, .log: true
+    case .everything, .workers: false
+    }
+  }
 }
 
 /// Counts the changes of a state in memory since it was opened.
