@@ -281,7 +281,10 @@ extension RunFacts.Question {
 
   /// The events that it consumed, and other events with a name that it waits for, in the order in which they came.
   package func events(in store: any StateStore) async -> [EventRecord] {
-    await store.events(EventQuery())
-      .filter { $0.consumedBy == run || $0.id == cause.event || awaits.contains($0.name) }
+    var found = await store.events(EventQuery(consumer: run))
+    for name in awaits { found += await store.events(EventQuery(name: name)) }
+    if let id = cause.event, let event = await store.event(id) { found.append(event) }
+    var known: Set<String> = []
+    return EventQuery().answer(found.filter { known.insert($0.id).inserted })
   }
 }

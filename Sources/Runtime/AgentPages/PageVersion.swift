@@ -57,15 +57,8 @@ package struct PageVersion: Sendable {
     var (ofRun, ofAll): (String?, String?) = (nil, nil)
     if let part, part.isOfRun { ofRun = await agent.version(of: part, for: caller, asking: request.target) }
     var isSeen = isUpToDate(ofRun)
-    var all = part
-    switch part {
-    case .run: all = .everything
-    // What was printed isn't part of everything.
-    case .log: all = nil
-    case .everything, .workers, nil: break
-    }
-    if !isSeen, let all {
-      ofAll = await agent.version(of: all, for: caller, asking: request.target)
+    if !isSeen, let part {
+      ofAll = await agent.version(of: part.isOfRun ? .everything : part, for: caller, asking: request.target)
       isSeen = isUpToDate(ofAll)
     }
     (self.seen, self.ofRun, self.ofAll, self.isSeen) = (seen, ofRun, ofAll, isSeen)

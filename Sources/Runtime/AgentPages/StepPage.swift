@@ -27,9 +27,9 @@ extension Pages {
       Part.facts([
         ("Began", Part.timeAndAgo(step.startedAt, request.clock)),
         ("Ended", step.endedAt.map { Part.time($0, request.clock) }),
-        ("Took", step.status == .skipped ? nil : took.map { Markup($0.spoken) }),
+        ("Took", step.status == .skipped ? nil : took.map { Markup($0.inShort) }),
         ("Attempts", step.attempts > 1 ? "\(step.attempts)" : nil),
-        ("Waits until", step.wait?.wakeAt.map { Part.timeAndAgo($0, request.clock) }),
+        (step.timesOut ? "Times out" : "Waits until", step.wait?.wakeAt.map { Part.timeAndAgo($0, request.clock) }),
         ("Decision", decision), ("Resolved", resolution), ("Case", step.case.map { Markup($0) }),
       ]),
     ]
@@ -94,7 +94,7 @@ extension Pages {
       }
       return [
         "\(attempt.number)", Part.time(attempt.startedAt, request.clock),
-        Markup(attempt.endedAt.flatMap { $0.span(since: attempt.startedAt) }.map { $0.spoken } ?? ""), outcome,
+        Markup(attempt.endedAt.flatMap { $0.span(since: attempt.startedAt) }.map { $0.inShort } ?? ""), outcome,
       ]
     }
     let exchanges =

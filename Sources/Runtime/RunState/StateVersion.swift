@@ -1,10 +1,11 @@
 /// A part of the state, for a reader that wants to know whether it has changed since it was read.
 package enum StatePart: Sendable, Equatable {
-  /// The open and the finished runs, the schedules with their slots, the values, the events and the tokens.
+  /// The open and the finished runs with what they printed, the schedules with their slots, the values, the events and
+  /// the tokens.
   case everything
-  /// The record of an open run.
+  /// The record of an open run, and the lines that its programs printed.
   case run(String)
-  /// The lines that the programs of an open run printed.
+  /// Only the lines that the programs of an open run printed.
   case log(String)
   /// The programs that share the state.
   case workers
@@ -40,11 +41,14 @@ struct StateVersions: Sendable {
     if event.endsRun { runs[run] = nil }
   }
 
-  /// Notes a change of something other than open runs: of the files of finished ones, or of what was printed by them.
+  /// Notes a change of something other than open runs, such as the files of finished ones.
   mutating func note() { count &+= 1 }
 
   /// Notes lines of a run, which have begun an attempt if it is open.
-  mutating func notePrinted(by run: String) { runs[run]?.printed &+= 1 }
+  mutating func notePrinted(by run: String) {
+    count &+= 1
+    runs[run]?.printed &+= 1
+  }
 
   /// A text that changes with a part; nil if the part isn't counted.
   ///
@@ -52,7 +56,7 @@ struct StateVersions: Sendable {
   func version(of part: StatePart, isOpen: (String) -> Bool) -> String? {
     switch part {
     case .everything: "\(count)"
-    case .run(let run): isOpen(run) ? "\(runs[run]?.changed ?? 0)" : nil
+    case .run(let run): isOpen(run) ? "\(runs[run]?.changed ?? 0) \(runs[run]?.printed ?? 0)" : nil
     case .log(let run): isOpen(run) ? "\(runs[run]?.printed ?? 0)" : nil
     case .workers: nil
     }

@@ -59,14 +59,14 @@ enum SQL {
       || (select coalesce(max(ended_at)::text, '') from finished)
     """
 
-  /// The pulse, which is up to date, and how many rows of all tables but those of workers and lines were ever written,
+  /// The pulse, which is up to date, and how many rows of all tables but those of workers were ever written,
   /// as PostgreSQL counts it for its statistics: of each session a second later at the latest, or ten if it has nothing
   /// more to do.
   static let version = """
     select (\(pulse)) || ' ' || coalesce(sum(pg_stat_get_tuples_inserted(oid) + pg_stat_get_tuples_updated(oid)
       + pg_stat_get_tuples_deleted(oid)), 0)
     from pg_class where relnamespace = 'errand'::regnamespace and relkind = 'r'
-      and relname ~ '^(run|item|entry|slot|finished)(_|$)'
+      and relname ~ '^(run|item|entry|slot|finished|line)(_|$)'
     """
 
   static let enter = """

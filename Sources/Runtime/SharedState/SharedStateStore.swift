@@ -223,7 +223,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
       do throws(DatabaseError) { return try await database.version() } catch { return nil }
     case .run(let id):
       guard let run = held[id], isSure(of: id) else { return nil }
-      return "\(run.epoch) \(run.log.number)"
+      return "\(run.epoch) \(run.log.number) \(printing.size(ofRun: id))"
     case .log(let id):
       guard held[id] != nil, isSure(of: id) else { return nil }
       return "\(printing.size(ofRun: id))"

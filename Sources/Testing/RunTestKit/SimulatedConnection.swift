@@ -606,7 +606,8 @@ package final class SimulatedConnection: SharedDatabase {
   package func version() async throws(DatabaseError) -> String? {
     let (tables, pulse) = (try await tables(), try await pulse())
     let entries = tables.logs.values.reduce(0) { $0 + $1.count }
-    return "\(pulse) \(entries) \(tables.receipts.count) \(tables.slots.count)"
+    let lines = tables.lines.values.reduce(0) { $0 + $1.count }
+    return "\(pulse) \(entries) \(tables.receipts.count) \(tables.slots.count) \(lines)"
   }
 
   package func queue(
