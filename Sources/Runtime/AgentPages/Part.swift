@@ -103,21 +103,20 @@ package enum Part {
   ///
   /// - Parameters:
   ///   - first: How many rows come before.
-  ///   - address: The page that begins after so many rows.
+  ///   - address: The page that begins after so many rows; nil if there is none.
   static func pager(
-    _ first: Int, _ shown: Int, of count: Int, by size: Int, _ before: String = "Before", _ after: String = "Next",
-    address: (Int) -> String
+    _ first: Int, _ shown: Int, of count: Int, by size: Int, address: ((Int) -> String)?
   ) -> Markup {
     guard count > shown || first > 0 else { return .nothing }
     let end = min(first, count) + shown
     let place: Markup = shown < 2 ? "\(end) of \(count)" : "\(first + 1) to \(end) of \(count)"
     var parts = [Markup.element("span", ["class": "quiet"], place)]
-    if first > 0 {
-      parts.append(
-        .element("a", ["class": "button", "rel": "prev", "href": address(max(0, min(first, count) - size))], Markup(before)))
+    if first > 0, let address {
+      let before = address(max(0, min(first, count) - size))
+      parts.append(.element("a", ["class": "button", "rel": "prev", "href": before], "Before"))
     }
-    if end < count {
-      parts.append(.element("a", ["class": "button", "rel": "next", "href": address(end)], Markup(after)))
+    if end < count, let address {
+      parts.append(.element("a", ["class": "button", "rel": "next", "href": address(end)], "Next"))
     }
     return .element("div", ["class": "actions"], Markup(parts))
   }

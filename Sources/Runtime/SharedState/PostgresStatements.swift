@@ -61,9 +61,11 @@ enum SQL {
 
   /// The pulse, which is up to date, and how many rows of all tables but those of workers were ever written,
   /// as PostgreSQL counts it for its statistics: of each session a second later at the latest, or ten if it has nothing
-  /// more to do.
+  /// more to do. Of workers only what decides which runs they can claim.
   static let version = """
-    select (\(pulse)) || ' ' || coalesce(sum(pg_stat_get_tuples_inserted(oid) + pg_stat_get_tuples_updated(oid)
+    select (\(pulse)) || ' ' || (select coalesce(string_agg(
+        concat_ws(' ', id, is_draining, lease_until > clock_timestamp(), offers, queues), ',' order by id), '') from worker)
+      || ' ' || coalesce(sum(pg_stat_get_tuples_inserted(oid) + pg_stat_get_tuples_updated(oid)
       + pg_stat_get_tuples_deleted(oid)), 0)
     from pg_class where relnamespace = 'errand'::regnamespace and relkind = 'r'
       and relname ~ '^(run|item|entry|slot|finished|line)(_|$)'
