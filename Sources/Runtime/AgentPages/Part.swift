@@ -99,6 +99,20 @@ package enum Part {
     return .element("nav", ["class": "crumbs", "aria-label": "Above this page"], Markup(links))
   }
 
+  /// As many parts of a page as have room, and a sentence if there are more.
+  static func fitting(_ parts: [Markup]) -> Markup {
+    var (shown, left) = ([Markup](), mostBytes)
+    for part in parts {
+      left -= part.text.utf8.count
+      if left < 0, !shown.isEmpty {
+        shown.append(.element("p", ["class": "quiet"], "The rest is left out here; the command line shows all."))
+        break
+      }
+      shown.append(part)
+    }
+    return Markup(shown)
+  }
+
   /// The place of a page's rows among all, with the ways to the rows before and after.
   ///
   /// - Parameters:
