@@ -75,7 +75,7 @@ package struct PageFrame {
   private var markup: Markup {
     var top: [Markup] = [
       .element(
-        "a", ["class": "brand", "href": "/"], .element("img", ["src": "/assets/errand.svg", "alt": "", "width": "24"]),
+        "a", ["class": "brand", "href": "/"], .element("img", ["src": PageAssets.path("errand.svg"), "alt": "", "width": "24"]),
         "Errand")
     ]
     if let visitor {
@@ -101,10 +101,10 @@ package struct PageFrame {
               #"{"allowEval":false,"includeIndicatorStyles":false,"selfRequestsOnly":true,"historyCacheSize":0}"#,
           ]),
         .element("title", [:], "\(title) · Errand"),
-        .element("link", ["rel": "icon", "href": "/assets/errand.svg", "type": "image/svg+xml"]),
-        .element("link", ["rel": "stylesheet", "href": "/assets/errand.css"]),
-        .element("script", ["src": "/assets/htmx.js", "defer": ""]),
-        .element("script", ["src": "/assets/errand.js", "defer": ""])),
+        .element("link", ["rel": "icon", "href": PageAssets.path("errand.svg"), "type": "image/svg+xml"]),
+        .element("link", ["rel": "stylesheet", "href": PageAssets.path("errand.css")]),
+        .element("script", ["src": PageAssets.path("htmx.js"), "defer": ""]),
+        .element("script", ["src": PageAssets.path("errand.js"), "defer": ""])),
       .element(
         "body", [:], .element("a", ["class": "skip", "href": "#main"], "Skip to the content"),
         .element("header", ["class": "top"], .element("div", [:], Markup(top)), sandbox),
