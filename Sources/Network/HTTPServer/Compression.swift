@@ -20,9 +20,9 @@ package enum Gzip {
 }
 
 extension HTTPServerResponse {
-  /// Shorter texts aren't compressed: it would save no packet. Longer ones would keep a thread from other requests.
+  // Of shorter texts it would save no packet. Longer ones would keep a thread from other requests.
   private static let compressible = 1025...(2 << 20)
-  /// A page of 100 KB is a tenth of that with it, in a millisecond.
+  // A page of 100 KB is a tenth of that with it, in a millisecond.
   private static let level: Int32 = 4
 
   /// The answer compressed with gzip, if it is a text that is worth it and the client takes that.

@@ -75,7 +75,8 @@ package struct PageFrame {
   private var markup: Markup {
     var top: [Markup] = [
       .element(
-        "a", ["class": "brand", "href": "/"], .element("img", ["src": PageAssets.path("errand.svg"), "alt": "", "width": "24"]),
+        "a", ["class": "brand", "href": "/"],
+        .element("img", ["src": PageAssets.path("errand.svg"), "alt": "", "width": "24"]),
         "Errand")
     ]
     if let visitor {

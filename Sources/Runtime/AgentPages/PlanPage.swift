@@ -105,7 +105,9 @@ private struct PlanPage {
         }
         parts.append(Part.heading("On the way") + table("On the way", ["Step", "Condition", "What happens"], rows))
       }
-      if let outputs = document["outputs"], let displayed = Part.value(PlanPage.displayed(outputs), within: PlanPage.mostBytes) {
+      if let outputs = document["outputs"],
+        let displayed = Part.value(PlanPage.displayed(outputs), within: PlanPage.mostBytes)
+      {
         parts.append(Part.heading("Outputs") + displayed)
       }
       if let inputs = Part.value(document["inputs"].map(PlanPage.displayed), within: PlanPage.mostBytes) {
@@ -255,7 +257,9 @@ private struct PlanPage {
       ]
     }
     let name = "Changes of \(group.path)"
-    parts += group.deeds.prefix(PlanPage.mostDeeds).map { .element("p", [:], Markup($0.shortened(to: PlanPage.longest))) }
+    parts += group.deeds.prefix(PlanPage.mostDeeds).map {
+      .element("p", [:], Markup($0.shortened(to: PlanPage.longest)))
+    }
     if group.deeds.count > PlanPage.mostDeeds {
       parts.append(.element("p", ["class": "quiet"], "and \(group.deeds.count - PlanPage.mostDeeds) more"))
     }

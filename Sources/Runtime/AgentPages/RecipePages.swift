@@ -68,7 +68,9 @@ extension Pages {
       let sentence: Markup =
         "The file has changed and has errors. Errand uses the version before it, which is shown here."
       content.append(
-        Part.notice(.element("p", [:], sentence) + Markup(recipe.findings.prefix(mostFindings).map { Part.finding($0) }), kind: "fault"))
+        Part.notice(
+          .element("p", [:], sentence) + Markup(recipe.findings.prefix(mostFindings).map { Part.finding($0) }),
+          kind: "fault"))
     }
     if let refusal = recipe.refusal {
       content.append(

@@ -196,7 +196,9 @@ extension Pages {
     of step: StepRecord, _ run: RunRecord, output: String?, _ request: PageRequest
   ) -> Markup {
     // A visitor who may not see texts of services isn't shown the reason.
-    let reason = (request.seesData ? step.error?.message.shortened(to: 1_000) : nil) ?? "It isn't known whether this step was done."
+    let reason =
+      (request.seesData ? step.error?.message.shortened(to: 1_000) : nil)
+      ?? "It isn't known whether this step was done."
     let command = "errand runs resolve \(run.id) \(step.path.shellQuoted)"
     func choice(_ value: String, _ label: String, _ kind: String? = nil) -> Markup {
       .element(
@@ -344,7 +346,9 @@ extension Part {
       if left < 0 { break }
     }
     let rest = explanation.sentences.count - shown.count
-    if rest > 0 { shown.append(.element("p", ["class": "quiet"], "'errand why' has \(counted(rest, "more sentence")).")) }
+    if rest > 0 {
+      shown.append(.element("p", ["class": "quiet"], "'errand why' has \(counted(rest, "more sentence"))."))
+    }
     return notice(Markup(shown), kind: kind)
   }
 }

@@ -33,7 +33,9 @@ extension Pages {
     return request.frame(
       "Schedules", "/schedules", live: live, .element("h1", [:], "Schedules"), calendar.markup,
       Part.heading("All schedules", count: schedules.count), Part.rows(rows, orElse: .nothing),
-      Part.pager(first, rows.count, of: schedules.count, by: PageRequest.mostRows) { request.page(from: $0, "schedules") })
+      Part.pager(first, rows.count, of: schedules.count, by: PageRequest.mostRows) {
+        request.page(from: $0, "schedules")
+      })
   }
 
   /// The schedules, and when each is due, in words.

@@ -35,7 +35,8 @@ extension Pages {
     ]
     if let error = step.error {
       let message: Markup =
-        request.seesData ? Markup(error.message.shortened(to: 10_000)) : "Its message needs a token with the scope 'data'."
+        request.seesData
+        ? Markup(error.message.shortened(to: 10_000)) : "Its message needs a token with the scope 'data'."
       content.append(
         Part.notice(
           .element("p", [:], .element("strong", [:], Markup(Part.words(error.kind.rawValue))), ": ", message),
@@ -54,7 +55,9 @@ extension Pages {
       let given = step.output ?? step.lastAttempt?.answer
       if let value = try await kept(given, request) {
         let title: Markup = step.output == nil ? "Answer, which doesn't fit the step's shape" : "Output"
-        content.append(Part.heading(title) + (Part.value(value, within: Part.mostBytes / 3) ?? .element("p", ["class": "none"], "Nothing.")))
+        content.append(
+          Part.heading(title)
+            + (Part.value(value, within: Part.mostBytes / 3) ?? .element("p", ["class": "none"], "Nothing.")))
       }
     }
     content += attempts(of: step, request)
@@ -91,7 +94,8 @@ extension Pages {
       let outcome: Markup
       if let error = attempt.error {
         outcome =
-          Part.status("failed") + " " + Markup(request.seesData ? error.message.shortened(to: 200) : Part.words(error.kind.rawValue))
+          Part.status("failed") + " "
+          + Markup(request.seesData ? error.message.shortened(to: 200) : Part.words(error.kind.rawValue))
       } else {
         outcome = Part.status(attempt.endedAt == nil ? step.status.rawValue : "succeeded")
       }

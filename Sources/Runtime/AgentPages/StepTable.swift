@@ -93,7 +93,8 @@ struct StepTable {
       what.append(.element("span", ["class": "small"], " ", Part.link("its steps", to: address(in: step.path))))
     }
     if request.seesData, let error = step.error {
-      what.append(.element("div", ["class": "quiet small"], Markup(error.message.shortened(to: StepTable.longestError))))
+      what.append(
+        .element("div", ["class": "quiet small"], Markup(error.message.shortened(to: StepTable.longestError))))
     }
     let tally = (level.tallies[step.path] ?? [:]).sorted { $0.key.precedesByScalars($1.key) }
     if !tally.isEmpty {

@@ -94,7 +94,8 @@ extension Pages {
       "Tokens", "/state", Part.crumbs(("State", "/state")), .element("h1", [:], "Tokens"),
       .element("p", ["class": "lead"], "A token lets a program or a person use this agent over HTTP."),
       Part.rows(rows, orElse: "There are no tokens."),
-      Part.pager(first, rows.count, of: all.count, by: PageRequest.mostRows) { request.page(from: $0, "tokens") }, form.markup(TokenScope.allCases.filter { request.may($0) }))
+      Part.pager(first, rows.count, of: all.count, by: PageRequest.mostRows) { request.page(from: $0, "tokens") },
+      form.markup(TokenScope.allCases.filter { request.may($0) }))
   }
 
   private static func end(of token: TokenIssued, _ request: PageRequest) -> Markup {

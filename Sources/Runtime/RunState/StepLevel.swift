@@ -38,7 +38,8 @@ extension StepRecords {
       let rest = path.dropFirst(place.utf8.count)
       guard isLoop || place.isEmpty || rest.first == ASCII.slash else { return }
       if let start = rest.firstIndex(of: ASCII.openBracket) {
-        guard let end = rest[start...].firstIndex(of: ASCII.closeBracket), path.index(after: end) == path.endIndex else {
+        guard let end = rest[start...].firstIndex(of: ASCII.closeBracket), path.index(after: end) == path.endIndex
+        else {
           return
         }
         guard isLoop else {

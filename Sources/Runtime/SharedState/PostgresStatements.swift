@@ -59,9 +59,11 @@ enum SQL {
       || (select coalesce(max(ended_at)::text, '') from finished)
     """
 
-  /// The pulse, which is up to date, and how many rows of all tables but those of workers were ever written,
-  /// as PostgreSQL counts it for its statistics: of each session a second later at the latest, or ten if it has nothing
-  /// more to do. Of workers only what decides which runs they can claim.
+  /// A text that changes with the state.
+  ///
+  /// It has the pulse, which is up to date, and how many rows were ever written, as PostgreSQL counts it for its
+  /// statistics: of each session a second later at the latest, or ten if it has nothing more to do. Of the workers it
+  /// has what decides which runs they can claim.
   static let version = """
     select (\(pulse)) || ' ' || (select coalesce(string_agg(
         concat_ws(' ', id, is_draining, lease_until > clock_timestamp(), offers, queues), ',' order by id), '') from worker)
