@@ -77,6 +77,8 @@ package actor ScheduleHost {
   private var observers: [@Sendable (ScheduleNews) -> Void] = []
   /// Records the latest decisions; ends when they are on disk.
   private(set) var keeping: Task<Result<Void, StateError>, Never>?
+  /// Counts the looks that found recipes or the configuration changed.
+  private var changes = 0
   /// Counts how often the scheduler was given entries; each time the state is read.
   private(set) var settings = 0
   /// Counts the schedulers; decisions of an earlier one that are not recorded yet are void.
@@ -165,6 +167,10 @@ package actor ScheduleHost {
   package var recipes: [RecipeRegistry.Item] { registry.items }
   /// The faults of the faulty files.
   package var faults: [Diagnostic] { registry.faults }
+  /// A text that changes with what is served: the recipes, the configuration, and the schedules as they are decided on.
+  package var version: String {
+    "\(changes) \(settings) \(generation) \(isServing) \(isLeading) \(webhooks.faults.count)"
+  }
   /// Whether the next look should be soon.
   package var looksAgain: Bool { registry.hasMissingFile }
   /// How many schedules there are, and when the first of them is due.
@@ -198,6 +204,7 @@ package actor ScheduleHost {
     if registry.isNew { await rememberLastGood() }
     let news = registry.look()
     if !news.isEmpty {
+      changes += 1
       for item in news { if let file = item.file { plans[file] = nil } }
       await setEntries()
     }
@@ -206,6 +213,7 @@ package actor ScheduleHost {
 
   /// Changes the configuration, and reads everything again.
   package func use(_ folders: [String], in environment: RecipeEnvironment) async -> [RecipeRegistry.News] {
+    changes += 1
     registry.use(folders, in: environment)
     let news = registry.look()
     // The zone, the connections or the secrets may differ now.

@@ -29,7 +29,10 @@ package struct ServedRecipes: Sendable {
   package var secret: @Sendable (_ name: String, _ isFresh: Bool) async -> String? = { _, _ in nil }
 
   /// Says why a run is in its state.
-  package typealias Explainer = @Sendable (_ facts: RunFacts, _ isServed: Bool, _ holder: Int?) async -> Explanation
+  ///
+  /// `tellsDistance` is the clock's (`WallClock`).
+  package typealias Explainer =
+    @Sendable (_ facts: RunFacts, _ isServed: Bool, _ holder: Int?, _ tellsDistance: Bool) async -> Explanation
   /// Computes the input of a step again, with marks for secrets.
   package typealias InputFinder = @Sendable (_ facts: RunFacts, _ step: StepPath) async -> StepReplay.Input
   /// Makes the plan of a run without starting it.

@@ -6,12 +6,14 @@ import HTTPServer
 import RunState
 
 extension Pages {
+  /// The most questions of a run in the list; the page of the run has more.
+  private static let mostOfARun = 2
+
   static func approvals(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
     let list = try await request.ask(ListApprovals.with { $0.cursor = request.given("cursor") })
-    let asking = list.open.flatMap { run in
-      run.stepsInOrder.filter(\.asksPerson).map { (run, $0) }
-    }
-    let rows = asking.map { run, step -> Markup in
+    let asking = list.open.map { run in (run: run, steps: run.steps.select { $0.pointee.asksPerson }) }
+    let count = asking.reduce(0) { $0 + $1.steps.count }
+    func row(_ run: RunRecord, _ step: StepRecord) -> Markup {
       let prompt = request.seesData ? step.wait?.prompt : nil
       let until = step.wait?.wakeAt.map { ", until " + Part.ago($0, request.clock) } ?? .nothing
       return Markup([
@@ -25,8 +27,13 @@ extension Pages {
           objection(to: request, deciding: step) == nil ? "Decide" : "Show"),
       ])
     }
+    let rows = asking.flatMap { run, steps -> [Markup] in
+      let rest = steps.count - mostOfARun
+      let more = Part.link("\(counted(rest, "more question")) of this run", to: pagePath("runs", run.id))
+      return steps.prefix(mostOfARun).map { row(run, $0) } + (rest > 0 ? [more] : [])
+    }
     return request.frame(
-      "Approvals", "/approvals", live: .init(seconds: 5, announcement: counted(asking.count, "question")),
+      "Approvals", "/approvals", live: .init(seconds: 5, announcement: counted(count, "question")),
       .element("h1", [:], "Approvals"),
       Part.rows(rows, orElse: "No approvals are waiting. A run with an 'approve' step waits here for a decision."),
       Part.next(list.next, "More approvals", "approvals"))
@@ -65,7 +72,8 @@ extension Pages {
     if request.seesData {
       if let inputs = Part.value(run.origin.inputs) { content.append(Part.heading("Inputs of the run") + inputs) }
     }
-    return request.frame("Decide", "/approvals", live: .init(seconds: 5, announcement: title), Markup(content))
+    let live = PageFrame.Live(seconds: 5, announcement: title, isOfRunAlone: true)
+    return request.frame("Decide", "/approvals", live: live, Markup(content))
   }
 
   /// Why a visitor is offered no decision: it may not decide, or doesn't see what it would decide; nil if it is.
@@ -84,15 +92,15 @@ extension Pages {
   /// Says that a decision isn't asked for, or who has made it.
   static func settled(_ request: PageRequest, _ run: RunRecord, _ path: String) -> HTTPServerResponse {
     var announcement = "The step '\(path)' doesn't ask for a decision now"
-    var when = ""
+    var when = Markup.nothing
     if let decision = run.steps[path]?.decision {
       announcement = "\(decision.by) has \(decision.isApproved ? "approved" : "rejected") it"
-      when = ", \(request.clock.dateFromNow(decision.at))"
+      when = ", " + Part.timeAndAgo(decision.at, request.clock)
     }
     return request.frame(
       "Nothing to decide", "/approvals", live: .init(announcement: announcement),
       Part.crumbs(("Approvals", "/approvals")),
-      .element("h1", [:], "Nothing to decide"), .element("p", [:], Markup("\(announcement)\(when).")),
+      .element("h1", [:], "Nothing to decide"), .element("p", [:], Markup(announcement), when, "."),
       .element(
         "p", ["class": "actions"],
         .element("a", ["class": "button", "href": pagePath("runs", run.id)], "Show the run")))

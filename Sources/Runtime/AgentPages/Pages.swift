@@ -22,11 +22,12 @@ package struct PageRequest: Sendable {
   let agent: AgentParts
   let clock: WallClock
   let isSandbox: Bool
+  let version: PageVersion
 
   package init(
     http: HTTPServerRequest, caller: AgentCaller, parts: [String],
     input: @escaping @Sendable (RunRecord, StepPath) async throws(Problem) -> StepReplay.Input?, agent: AgentParts,
-    clock: WallClock, isSandbox: Bool
+    clock: WallClock, isSandbox: Bool, version: PageVersion
   ) {
     self.http = http
     self.caller = caller
@@ -35,6 +36,7 @@ package struct PageRequest: Sendable {
     self.agent = agent
     self.clock = clock
     self.isSandbox = isSandbox
+    self.version = version
   }
 
   /// Runs an operation for the visitor.
@@ -67,11 +69,24 @@ package struct PageRequest: Sendable {
   /// The value of a name in the query; nil if it is missing or blank.
   func given(_ name: String) -> String? { http.query[name].flatMap { $0.trimmed.isEmpty ? nil : $0.trimmed } }
 
+  /// The most rows of a list on a page.
+  static let mostRows = 50
+
+  /// How many rows of a list come before the page.
+  var first: Int { max(0, given("from").flatMap { Int($0) } ?? 0) }
+
+  /// The address of the same list from another row on.
+  func page(from first: Int, _ page: String, _ name: String? = nil) -> String {
+    let others = http.query.items.filter { $0.name != "from" }.map { ($0.name, $0.value) }
+    let query = others + [("from", first > 0 ? "\(first)" : "")]
+    return name.map { pagePath(page, $0, query: query) } ?? pagePath(page, query: query)
+  }
+
   func frame(
     _ title: String, _ section: String, live: PageFrame.Live? = nil, _ content: Markup...
   ) -> HTTPServerResponse {
     PageFrame(
-      title: title, section: section, visitor: caller.name, live: live, isSandbox: isSandbox,
+      title: title, section: section, visitor: caller.name, live: live, isSandbox: isSandbox, version: version,
       content: Markup(content)
     ).response(to: http)
   }

@@ -27,15 +27,16 @@ extension Pages {
       Part.facts([
         ("Began", Part.timeAndAgo(step.startedAt, request.clock)),
         ("Ended", step.endedAt.map { Part.time($0, request.clock) }),
-        ("Took", step.status == .skipped ? nil : took.map { Markup($0.spoken) }),
+        ("Took", step.status == .skipped ? nil : took.map { Markup($0.inShort) }),
         ("Attempts", step.attempts > 1 ? "\(step.attempts)" : nil),
-        ("Waits until", step.wait?.wakeAt.map { Part.timeAndAgo($0, request.clock) }),
+        (step.timesOut ? "Times out" : "Waits until", step.wait?.wakeAt.map { Part.timeAndAgo($0, request.clock) }),
         ("Decision", decision), ("Resolved", resolution), ("Case", step.case.map { Markup($0) }),
       ]),
     ]
     if let error = step.error {
       let message: Markup =
-        request.seesData ? Markup(error.message) : "Its message needs a token with the scope 'data'."
+        request.seesData
+        ? Markup(error.message.shortened(to: 10_000)) : "Its message needs a token with the scope 'data'."
       content.append(
         Part.notice(
           .element("p", [:], .element("strong", [:], Markup(Part.words(error.kind.rawValue))), ": ", message),
@@ -54,15 +55,17 @@ extension Pages {
       let given = step.output ?? step.lastAttempt?.answer
       if let value = try await kept(given, request) {
         let title: Markup = step.output == nil ? "Answer, which doesn't fit the step's shape" : "Output"
-        content.append(Part.heading(title) + (Part.value(value) ?? .element("p", ["class": "none"], "Nothing.")))
+        content.append(
+          Part.heading(title)
+            + (Part.value(value, within: Part.mostBytes / 3) ?? .element("p", ["class": "none"], "Nothing.")))
       }
     }
-    content.append(attempts(of: step, request))
+    content += attempts(of: step, request)
     content.append(
       .element(
         "details", ["class": "small"], .element("summary", [:], "The same on the command line"),
         .element("p", [:], Part.code("errand runs show \(run.id) \(path.shellQuoted)"))))
-    return request.frame("\(path) of \(run.recipe)", "/runs", Markup(content))
+    return request.frame("\(path) of \(run.recipe)", "/runs", Part.fitting(content))
   }
 
   /// The input of a step; nil for a step that has none.
@@ -70,7 +73,7 @@ extension Pages {
     func note(_ text: Markup) -> Markup { .element("p", ["class": "none"], text) }
     switch input {
     case .none: return nil
-    case .value(let value): return Part.value(value) ?? note("Nothing.")
+    case .value(let value): return Part.value(value, within: Part.mostBytes / 4) ?? note("Nothing.")
     case .kept:
       let other = run.origin.cause.run.map { Part.link("the run that this one retries", to: pagePath("runs", $0)) }
       return note("Kept from " + (other ?? "the run that this one retries") + ".")
@@ -81,34 +84,36 @@ extension Pages {
     }
   }
 
-  private static func attempts(of step: StepRecord, _ request: PageRequest) -> Markup {
+  /// The most attempts, and the most of their requests.
+  private static let mostAttempts = 50
+
+  private static func attempts(of step: StepRecord, _ request: PageRequest) -> [Markup] {
     let attempts = step.earlierAttempts + (step.lastAttempt.map { [$0] } ?? [])
-    guard step.isAction, !attempts.isEmpty else { return .nothing }
-    let rows = attempts.map { attempt -> [Markup] in
+    guard step.isAction, !attempts.isEmpty else { return [] }
+    let rows = attempts.suffix(mostAttempts).map { attempt -> [Markup] in
       let outcome: Markup
       if let error = attempt.error {
         outcome =
-          Part.status("failed") + " " + Markup(request.seesData ? error.message : Part.words(error.kind.rawValue))
+          Part.status("failed") + " "
+          + Markup(request.seesData ? error.message.shortened(to: 200) : Part.words(error.kind.rawValue))
       } else {
         outcome = Part.status(attempt.endedAt == nil ? step.status.rawValue : "succeeded")
       }
       return [
         "\(attempt.number)", Part.time(attempt.startedAt, request.clock),
-        Markup(attempt.endedAt.flatMap { $0.span(since: attempt.startedAt) }.map { $0.spoken } ?? ""), outcome,
+        Markup(attempt.endedAt.flatMap { $0.span(since: attempt.startedAt) }.map { $0.inShort } ?? ""), outcome,
       ]
     }
     let exchanges =
       request.seesData ? attempts.flatMap { attempt in attempt.exchanges.map { (attempt.number, $0) } } : []
-    let requests = exchanges.suffix(100).map { number, exchange -> [Markup] in
+    let requests = exchanges.suffix(mostAttempts).map { number, exchange -> [Markup] in
       ["\(number)"]
         + ["method", "url", "status", "bytes", "took"].map { name in
-          Markup(exchange[name].map { $0.string ?? JSON.displayed($0) } ?? "")
+          Markup((exchange[name].map { $0.string ?? JSON.displayed($0) } ?? "").shortened(to: 200))
         }
     }
-    return Part.heading("Attempts") + Part.table("Attempts", ["", "Began", "Took", "Outcome"], rows)
-      + (requests.isEmpty
-        ? .nothing
-        : Part.heading("Requests")
-          + Part.table("Requests", ["Attempt", "Method", "Address", "Status", "Bytes", "Took"], requests))
+    let headings = ["Attempt", "Method", "Address", "Status", "Bytes", "Took"]
+    return [Part.heading("Attempts") + Part.table("Attempts", ["", "Began", "Took", "Outcome"], rows)]
+      + (requests.isEmpty ? [] : [Part.heading("Requests") + Part.table("Requests", headings, requests)])
   }
 }

@@ -315,7 +315,7 @@ package struct AgentAccess: Sendable {
     var served = LocalAgent.Served(workspace.recipeFolders, in: workspace.environment)
     served.watched = .disk(sandboxes?.folder ?? workspace.root)
     served.findInput = { await workspace.input(ofStep: $1, in: $0).input }
-    served.explain = { await workspace.explanation(of: $0, isServed: $1, holder: $2) }
+    served.explain = { await workspace.explanation(of: $0, isServed: $1, holder: $2, tellsDistance: $3) }
     served.clock = { workspace.wallClock($0) }
     served.plan = { run throws(RequestRefusedError) in try await factory().plan(run, keptIn: store) }
     served.survey = {

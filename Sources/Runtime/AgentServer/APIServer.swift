@@ -158,6 +158,8 @@ package final class APIServer: Sendable {
       response = displayed(error, to: request, context)
       if context.isKnown { response = masked(response) }
     }
+    // What is masked is the text.
+    if context.isCompressed { response = response.compressed(for: request) }
     metrics.count(status: response.status, after: time.elapsed() - began)
     if request.rawPath.hasPrefix(ExactForm.path) {
       response.headers[ExactForm.program] = identity.program
@@ -181,6 +183,8 @@ package final class APIServer: Sendable {
     var isKnown = false
     /// Whether the answer is a page, for a person.
     var isPage: Bool
+    /// Whether the answer is compressed, if the client takes that.
+    var isCompressed = false
   }
 
   private func context(of request: HTTPServerRequest) -> RequestContext {
@@ -230,6 +234,7 @@ package final class APIServer: Sendable {
     _ request: HTTPServerRequest, _ context: inout RequestContext
   ) async throws(Problem) -> HTTPServerResponse {
     let entrance = Entrance(path: request.rawPath)
+    context.isCompressed = entrance.isCompressed && request.account == nil
     guard service.agent.isServing || entrance.isOfEveryAgent else {
       throw Problem(
         .noSuchPath, "only 'errand serve' has \(request.rawPath.shortened); this agent ends with its command")
@@ -285,7 +290,7 @@ package final class APIServer: Sendable {
         .held, "this agent is \(program), whose commands ask in another form; use \(program)", status: 410)
     case .login: return try await loginPage.answer(request)
     default:
-      if let asset = PageAssets.answer(request.rawPath) { return asset }
+      if let asset = PageAssets.answer(to: request) { return asset }
       guard let kind = ProblemPage.kind(at: request.rawPath) else {
         throw Problem(.noSuchPath, "there is nothing at \(request.rawPath.shortened)")
       }
@@ -398,14 +403,16 @@ package final class APIServer: Sendable {
 
   private func page(_ request: HTTPServerRequest, _ caller: AgentCaller) async throws(Problem) -> HTTPServerResponse {
     let path = request.rawPath
+    let parts = Routes.segments(of: path).map { PercentEncoding.decode($0, plusIsSpace: false) }
+    let version = await PageVersion(of: request, parts, for: caller, in: service, at: time.now())
+    if version.isSeen { return HTTPServerResponse(status: 204) }
     let asking = PageRequest(
-      http: request, caller: caller,
-      parts: Routes.segments(of: path).map { PercentEncoding.decode($0, plusIsSpace: false) },
+      http: request, caller: caller, parts: parts,
       input: { [service] run, step throws(Problem) in
         do throws(RequestRefusedError) { return try await service.input(ofStep: step, in: run) } catch {
           throw Problem(error, withData: caller.seesData)
         }
-      }, agent: service, clock: clock(), isSandbox: service.agent.isSandbox)
+      }, agent: service, clock: clock(), isSandbox: service.agent.isSandbox, version: version)
     if let answer = try await Pages.answer(asking) { return masked(answer) }
     throw Problem(.noSuchPath, "there is no page at \(path.shortened)")
   }

@@ -56,7 +56,7 @@ enum Entrance: Hashable, CaseIterable {
       case _ where path.hasPrefix(Webhook.root): .hooks
       case _ where path.hasPrefix("\(apiRoot)/"): .api
       case _ where ProblemPage.kind(at: path) != nil: .problems
-      case _ where PageAssets.answer(path) != nil: .assets
+      case _ where PageAssets.has(path): .assets
       default: .pages
       }
   }
@@ -85,6 +85,16 @@ enum Entrance: Hashable, CaseIterable {
     case .health, .readiness, .document, .problems, .assets, .metrics: ["GET", "HEAD"]
     case .login: ["GET", "HEAD", "POST"]
     case .hooks, .api, .pages: nil
+    }
+  }
+
+  /// Whether its answers are compressed for clients that take it: not where an answer has a secret beside what a stranger
+  /// may choose, and not for errand itself.
+  var isCompressed: Bool {
+    switch self {
+    case .api, .document, .metrics, .pages, .problems: true
+    // Assets are kept compressed.
+    default: false
     }
   }
 

@@ -49,6 +49,22 @@ extension AgentParts {
       unclaimable: try await unclaimable(open))
   }
 
+  /// A text that changes with everything that answers to a caller may be made of, where that is counted; nil otherwise.
+  ///
+  /// It can't be guessed. A caller who is limited to recipes has no version of everything: it would tell of changes of
+  /// other recipes.
+  ///
+  /// - Parameter target: The question.
+  package func version(of part: StatePart, for caller: AgentCaller, asking target: String) async -> String? {
+    guard caller.recipes.isEmpty || part.isOfRun, let state = await store.version(of: part) else { return nil }
+    let served = await schedules?.version ?? ""
+    let scopes = TokenScope.allCases.filter(caller.scopes.contains).map(\.rawValue)
+    let parts: [String] =
+      [nonce, "\(part)", state, served, "\(store.secrets.count)", target, caller.name, caller.account]
+      + [caller.token ?? "", "\(caller.isOwn)", "\(scopes)", "\(caller.recipes)"]
+    return SHA256.digest(of: Array("\(parts)".utf8))
+  }
+
   /// Lists runs for a page, which also asks when runs ended, and for retries; `ListRuns` has no inputs for these.
   package func runs(
     _ query: RunListQuery, for caller: AgentCaller

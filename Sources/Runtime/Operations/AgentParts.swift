@@ -28,6 +28,8 @@ package struct AgentParts: Sendable {
   var findInput: ServedRecipes.InputFinder?
   /// The browsers that are logged in.
   package let sessions = SessionTable()
+  /// Distinguishes what this agent answers from the answers of the agent before a restart, and can't be guessed.
+  let nonce = [UInt8].random(16).hexadecimal
 
   /// Refuses while a shared state can't be reached.
   func reach() async throws(RequestRefusedError) {

@@ -118,6 +118,14 @@ package final class FileStateStore: LocalStateStore {
 
   package func look<Answer: Sendable>(_ body: (State) -> Answer) -> Answer { published.state.withLock { body($0) } }
 
+  package func version(of part: StatePart) async -> String? {
+    let version = published.versions.withLock { versions in
+      versions.version(of: part) { run in published.state.withLock { $0.runs[run] != nil } }
+    }
+    guard part == .everything else { return version }
+    return version.map { "\($0) \(maintenance.changes.load(ordering: .sequentiallyConsistent))" }
+  }
+
   package func append(_ events: [StateEvent]) async throws(StateError) {
     if events.isEmpty { return }
     let events = try events.map { event throws(StateError) in try event.withoutSecrets(secrets) }
@@ -232,6 +240,7 @@ package final class FileStateStore: LocalStateStore {
     _ = printing.put { [printed] in
       do throws(StateError) { try printed.add(lines, to: id) } catch { fail(error) }
     }
+    published.versions.withLock { $0.notePrinted(by: id) }
   }
 
   package func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece {

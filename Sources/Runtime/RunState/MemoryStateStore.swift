@@ -8,6 +8,7 @@ package final class MemoryStateStore: LocalStateStore {
     var blobs: [String: [UInt8]] = [:]
     var printed: [String: (lines: [PrintedLine], size: Int)] = [:]
     var isClosed = false
+    var versions = StateVersions()
   }
 
   private let content = Mutex(Content())
@@ -25,7 +26,12 @@ package final class MemoryStateStore: LocalStateStore {
       var state = content.state
       for event in events { try state.fold(event) }
       content.state = state
+      for event in events { content.versions.note(event) }
     }
+  }
+
+  package func version(of part: StatePart) async -> String? {
+    content.withLock { content in content.versions.version(of: part) { content.state.runs[$0] != nil } }
   }
 
   package func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
@@ -58,6 +64,7 @@ package final class MemoryStateStore: LocalStateStore {
     try change { content in
       isThere = content.state.ended.contains { $0.id == id }
       content.state.forgetEnded(id)
+      content.versions.note()
       content.printed[id] = nil
     }
     return isThere
@@ -71,6 +78,7 @@ package final class MemoryStateStore: LocalStateStore {
       var log = content.printed.removeValue(forKey: id) ?? ([], 0)
       log.lines += PrintedLine.fitting(lines, after: &log.size)
       content.printed[id] = log
+      content.versions.notePrinted(by: id)
     }
   }
 

@@ -74,6 +74,9 @@ package final class SecretRegistry: Sendable {
     content.withLock { content in content.needles.filter(\.part.isEmpty).map { ($0.name, $0.text) } }
   }
 
+  /// A number that grows with each text that becomes known.
+  package var count: Int { content.withLock { $0.needles.count } }
+
   /// Finds all known secrets in texts.
   package var finder: SecretFinder { content.withLock { $0.finder } }
 

@@ -12,6 +12,12 @@ package protocol StateStore: Sendable {
   /// recorded.
   func append(_ events: [StateEvent]) async throws(StateError)
 
+  /// A text that changes whenever a part of the state does, as long as the store is open; nil if that isn't known
+  /// without reading the part.
+  ///
+  /// A reader takes it before it reads: then what it read is as new as the version, or newer.
+  func version(of part: StatePart) async -> String?
+
   /// The open run with that id as of the last recorded event, if it is held here.
   ///
   /// A store on one machine holds every run.
@@ -106,6 +112,7 @@ package protocol StateStore: Sendable {
 extension StateStore {
   package var sharing: (any StateSharing)? { nil }
   package var scheduling: (any ScheduleSharing)? { nil }
+  package func version(of part: StatePart) async -> String? { nil }
 
   /// The run with exactly that id, open or finished, if there is one.
   package func keptRun(_ id: String) async throws(StateError) -> RunRecord? {

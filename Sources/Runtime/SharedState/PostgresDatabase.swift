@@ -417,6 +417,12 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
+  package func version() async throws(DatabaseError) -> String? {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(SQL.version).first?.text(0)
+    }
+  }
+
   package func tell(_ run: String) async throws(DatabaseError) {
     guard run.isUUID else { return }
     try await reading.ask { connection throws(PostgresError) in

@@ -376,6 +376,9 @@ package protocol SharedDatabase: Sendable {
   func places(of runs: [String], onlyParked: Bool) async throws(DatabaseError) -> [String: RunPlace]
   /// A text that changes whenever a run starts, waits, is parked or ends.
   func pulse() async throws(DatabaseError) -> String
+  /// A text that changes, maybe some seconds later, whenever something is written that `StatePart.everything` covers;
+  /// nil if the database doesn't count that.
+  func version() async throws(DatabaseError) -> String?
   /// Marks a run as having news.
   func tell(_ run: String) async throws(DatabaseError)
   /// Removes the news of a worker's runs; returns the runs that had news, with the epochs of their claims.

@@ -215,6 +215,23 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     try await writer.append(events, in: term, claim: claim).get()
   }
 
+  /// The version of everything is the database's; that of a run or its log is known of runs that this program holds,
+  /// because only their holder adds to them.
+  package func version(of part: StatePart) async -> String? {
+    switch part {
+    case .everything:
+      do throws(DatabaseError) { return try await database.version() } catch { return nil }
+    case .run(let id):
+      guard let run = held[id], isSure(of: id) else { return nil }
+      return "\(run.epoch) \(run.log.number) \(printing.size(ofRun: id))"
+    case .log(let id):
+      guard held[id] != nil, isSure(of: id) else { return nil }
+      return "\(printing.size(ofRun: id))"
+    case .workers:
+      do throws(StateError) { return try await workers().map(\.version).joined(separator: "\n") } catch { return nil }
+    }
+  }
+
   package func run(_ id: String) -> RunRecord? { held[id]?.log.record }
   package func endedRun(_ id: String) -> RunRecord? { held.ended(id) }
 

@@ -603,6 +603,13 @@ package final class SimulatedConnection: SharedDatabase {
     return "\(open) \(tables.finished.count)"
   }
 
+  package func version() async throws(DatabaseError) -> String? {
+    let (tables, pulse) = (try await tables(), try await pulse())
+    let entries = tables.logs.values.reduce(0) { $0 + $1.count }
+    let lines = tables.lines.values.reduce(0) { $0 + $1.count }
+    return "\(pulse) \(entries) \(tables.receipts.count) \(tables.slots.count) \(lines)"
+  }
+
   package func queue(
     _ call: String, on connection: String, of worker: WorkerIdentity
   ) async throws(DatabaseError) -> Int {

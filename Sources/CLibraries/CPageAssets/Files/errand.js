@@ -18,6 +18,38 @@
     if (key === '/' || key === 'j' || key === 'k') event.preventDefault();
   });
 
+  // How far an instant is from now, in the words of the agent and to the minute.
+  function distance(at) {
+    const ahead = at - Date.now();
+    const minutes = Math.floor(Math.abs(ahead) / 60000);
+    const [hours, days] = [Math.floor(minutes / 60), Math.floor(minutes / 1440)];
+    const parts = days ? [[days, days === 1 ? 'day' : 'days'], [hours % 24, 'h']] : [[hours, 'h'], [minutes % 60, 'min']];
+    const words = parts.filter(([count]) => count).map((part) => part.join(' ')).join(' ');
+    if (!words) return ahead > 0 ? 'in less than a minute' : 'just now';
+    return ahead > 0 ? `in ${words}` : `${words} ago`;
+  }
+
+  // Pages name instants, so that they stay the same while nothing happens.
+  function tellDistances() {
+    for (const time of document.querySelectorAll('time[data-ago]')) {
+      const at = Date.parse(time.dateTime);
+      if (Number.isNaN(at)) continue;
+      time.dataset.at ??= time.textContent;
+      const words = time.dataset.ago === 'beside' ? `${time.dataset.at} (${distance(at)})` : distance(at);
+      if (time.textContent !== words) time.textContent = words;
+    }
+  }
+  tellDistances();
+  setInterval(tellDistances, 60000);
+  document.addEventListener('htmx:afterSwap', tellDistances);
+
+  // A page that is up to date may have a new version all the same, which it names the next time.
+  document.addEventListener('htmx:afterRequest', (event) => {
+    const { xhr } = event.detail;
+    const seen = xhr.status === 204 && xhr.getResponseHeader('Errand-Seen');
+    if (seen) document.getElementById('live')?.setAttribute('hx-headers', JSON.stringify({ 'Errand-Seen': seen }));
+  });
+
   // To the next row or the one before.
   function move(by) {
     const links = [...document.querySelectorAll('ul.rows > li .grow > a, table.steps td:first-child a, table.list td:first-child a')];
@@ -58,7 +90,6 @@
     const isFilledIn = event.detail.shouldSwap && fields.some((field) => field === document.activeElement || isChanged(field));
     if (isFilledIn) {
       event.detail.shouldSwap = false;
-      // Times that have gone on are no news.
       const page = new DOMParser().parseFromString(event.detail.serverResponse, 'text/html');
       const [next, now] = [page, document].map((d) => d.getElementById("announcement")?.textContent);
       if (next !== now) return stale(`${next} (this page waits while you fill in a form)`);
