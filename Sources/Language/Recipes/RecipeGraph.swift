@@ -210,6 +210,7 @@ extension Trigger {
     case .afterRecipe(_, let status, outputs: _) where status != ["succeeded"]:
       line += " (\(status.joined(separator: " or ")))"
     case .webhook(let webhook): if let match = webhook.match { line += " if \(match.text)" }
+    case .form(let form): if let match = form.match { line += " if \(match.text)" }
     case .timed, .event, .afterRecipe, .file: break
     }
     return isPaused ? "\(line) (paused)" : line

@@ -17,7 +17,16 @@ extension ScheduleHost {
 
   /// Takes in a delivery to an address, durably.
   package nonisolated func receive(_ delivery: Delivery, at path: String) async -> WebhookInbox.Answer {
-    await webhooks.receive(delivery, at: path) { event throws(StateError) in try await self.takeIn(event) }
+    await webhooks.receive(delivery, at: path) { event throws(StateError) in
+      try await self.takeIn(event)
+    } tell: { schedule, reason in
+      await self.reportUnanswered(schedule, reason)
+    }
+  }
+
+  /// Reports why a schedule's delivery doesn't get the answer of its entry.
+  package func reportUnanswered(_ schedule: String, _ reason: String) {
+    tell(.unanswered(schedule: schedule, reason: store.secrets.finder.redact(reason)))
   }
 
   /// Takes an event in, durably, if fewer than `Intake.most` of its kind wait.
@@ -63,12 +72,9 @@ extension ScheduleHost {
     return await sharing.countFreeEvents(named: event.name, since: since)
   }
 
-  /// The fields of the head of a delivery that its entry names.
-  func headers(of event: EventRecord) async -> Result<Value?, StateError> {
-    guard let stored = event.delivery?.headers else { return .success(nil) }
-    do throws(StateError) { return .success(try await store.restored(stored, as: "the headers")) } catch {
-      return .failure(error)
-    }
+  /// The beginning of a delivery, as far as its expressions may read it.
+  func head(of event: EventRecord) async -> Result<EventForm.Head, StateError> {
+    do throws(StateError) { return .success(try await store.head(of: event)) } catch { return .failure(error) }
   }
 }
 

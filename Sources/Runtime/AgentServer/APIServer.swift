@@ -271,8 +271,9 @@ package final class APIServer: Sendable {
   private func answer(_ request: HTTPServerRequest, at entrance: Entrance) async throws(Problem) -> HTTPServerResponse {
     switch entrance {
     case .hooks:
-      return await WebhookHandler(service: service, counts: webhookCounts, isReady: content.withLock { $0.isReady })
-        .answer(request)
+      return await WebhookHandler(
+        service: service, counts: webhookCounts, isReady: content.withLock { $0.isReady }, masked: masked
+      ).answer(request)
     case .health: return .text("ok\n")
     case .readiness:
       guard content.withLock({ $0.isReady }) else {

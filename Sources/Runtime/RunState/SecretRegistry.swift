@@ -372,6 +372,7 @@ extension StateEvent {
       event.data = try event.data?.withoutSecrets(registry)
       if var delivery = event.delivery {
         delivery.headers = try delivery.headers?.withoutSecrets(registry)
+        delivery.query = try delivery.query?.withoutSecrets(registry)
         delivery.fault = delivery.fault.map { finder.redact($0) }
         event.delivery = delivery
       }

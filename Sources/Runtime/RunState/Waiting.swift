@@ -172,15 +172,18 @@ package struct DeliveryRecord: Record, Equatable {
   package var until: Timestamp
   /// The fields of its head that expressions may read, by the names that the entry gives them.
   package var headers: StoredValue?
+  /// The query of its address, with the first text of each name.
+  package var query: StoredValue?
   /// Why its body can't be read, in a sentence.
   package var fault: String?
   /// The id of the delivery that it repeats; it has no keys of its own then, and starts nothing.
   package var repeats: String?
 
   package init(
-    schedule: String, keys: [String], until: Timestamp, headers: StoredValue? = nil, fault: String? = nil,
-    repeats: String? = nil
+    schedule: String, keys: [String], until: Timestamp, headers: StoredValue? = nil, query: StoredValue? = nil,
+    fault: String? = nil, repeats: String? = nil
   ) {
+    self.query = query
     self.repeats = repeats
     self.schedule = schedule
     self.keys = keys
@@ -194,6 +197,7 @@ package struct DeliveryRecord: Record, Equatable {
     keys = try member("keys", record?.keys, default: [])
     until = try member("until", record?.until)
     headers = try member("headers", record?.headers)
+    query = try member("query", record?.query)
     fault = try member("fault", record?.fault)
     repeats = try member("repeats", record?.repeats)
   }
