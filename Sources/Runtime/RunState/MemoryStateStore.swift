@@ -8,6 +8,7 @@ package final class MemoryStateStore: LocalStateStore {
     var blobs: [String: [UInt8]] = [:]
     var printed: [String: (lines: [PrintedLine], size: Int)] = [:]
     var isClosed = false
+    var linkKey: LinkKey?
   }
 
   private let content = Mutex(Content())
@@ -38,6 +39,16 @@ package final class MemoryStateStore: LocalStateStore {
 
   package func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] {
     Array(content.withLock { $0.state.slots }.reversed().filter(query.matches).prefix(max(query.limit, 0)))
+  }
+
+  package func linkKey(renewed isRenewed: Bool) async throws(StateError) -> LinkKey {
+    let key = content.withLock { content in
+      let key = isRenewed ? content.linkKey?.renewed : content.linkKey
+      content.linkKey = key ?? LinkKey()
+      return content.linkKey ?? LinkKey()
+    }
+    secrets.learn(key)
+    return key
   }
 
   package func putBlob(_ bytes: [UInt8]) async throws(StateError) -> BlobReference {
