@@ -8,9 +8,14 @@ import Scheduler
 extension ScheduleHost {
   /// Opens the addresses of the entries in force.
   func openWebhooks() async {
+    let plans = registry.items.flatMap { self.plans[$0.file] ?? [] }
     webhooks.set(
-      registry.items.flatMap { plans[$0.file] ?? [] }.compactMap { plan in
+      plans.compactMap { plan in
         plan.trigger.webhook.map { WebhookInbox.Entry(schedule: ScheduleEntry(plan).id, webhook: $0) }
+      })
+    forms.set(
+      plans.compactMap { plan in
+        plan.trigger.form.map { FormInbox.Entry(schedule: ScheduleEntry(plan).id, recipe: plan.recipe, form: $0) }
       })
     await webhooks.loadSecrets()
   }
@@ -22,6 +27,11 @@ extension ScheduleHost {
     } tell: { schedule, reason in
       await self.reportUnanswered(schedule, reason)
     }
+  }
+
+  /// Takes in a form that a person sent, durably.
+  package nonisolated func receive(_ sent: FormInbox.Sent, to entry: FormInbox.Entry) async -> FormInbox.Answer {
+    await forms.receive(sent, to: entry) { event throws(StateError) in try await self.takeIn(event) }
   }
 
   /// Reports why a schedule's delivery doesn't get the answer of its entry.

@@ -92,6 +92,8 @@ package actor ScheduleHost {
   let watched: WatchedFolder?
   /// Receives deliveries to webhooks.
   package nonisolated let webhooks: WebhookInbox
+  /// Receives forms.
+  package nonisolated let forms: FormInbox
   /// The files of each schedule that aren't unchanged for long enough, and why some can't be seen.
   var settling: [String: SettlingFiles] = [:]
   var unseen: [String: String] = [:]
@@ -146,6 +148,7 @@ package actor ScheduleHost {
     newID = served.newID
     watched = served.watched
     webhooks = WebhookInbox(host, store, time: time, secret: served.secret)
+    forms = FormInbox(store, time: time)
     registry = RecipeRegistry(served.folders, in: served.environment, files: served.files)
     scheduler = Scheduler(newID: newID)
   }

@@ -271,8 +271,8 @@ package final class WebhookInbox: Sendable {
     let head = head(of: delivery, webhook)
     let (data, fault) = WebhookBody.read(delivery)
     let id = id(of: delivery, data, head, verified, webhook, at: now)
-    var keys = [try digest(webhook.path, "id", Array(id.utf8))]
-    if let signature = verified.signature { keys.append(try digest(webhook.path, "signature", signature)) }
+    var keys = [try DeliveryRecord.key(webhook.path, "id", Array(id.utf8))]
+    if let signature = verified.signature { keys.append(try DeliveryRecord.key(webhook.path, "signature", signature)) }
     var stored: StoredValue?
     if let data, !data.isNull { stored = try await store.keep(data) }
     let part = DeliveryRecord(
@@ -328,10 +328,13 @@ package final class WebhookInbox: Sendable {
     let whole = "\(path):\(id)"
     let isPlain = id.utf8.allSatisfy { ASCII.printable.contains($0) }
     if isPlain, whole.utf8.count <= 256, store.secrets.finder.names(in: whole).isEmpty { return whole }
-    return "\(path):\(try digest(path, "id", Array(id.utf8)))"
+    return "\(path):\(try DeliveryRecord.key(path, "id", Array(id.utf8)))"
   }
+}
 
-  private func digest(_ path: String, _ what: String, _ bytes: [UInt8]) throws(StateError) -> String {
+extension DeliveryRecord {
+  /// A digest that identifies a delivery to a path.
+  static func key(_ path: String, _ what: String, _ bytes: [UInt8]) throws(StateError) -> String {
     guard let digest = SHA256.digest(of: Array(path.utf8) + [0] + Array(what.utf8) + [0] + bytes) else {
       throw StateError(.unavailable, "libcrypto cannot compute SHA-256 here")
     }

@@ -90,6 +90,13 @@ package struct LinkKey: Sendable, Equatable {
     [UInt8](base64: text.replacing("-", with: "+").replacing("_", with: "/"))
   }
 
+  /// The code of a message that is no link, such as the key of a form; nothing that is made with it is valid after the
+  /// links were renewed.
+  package func code(of message: String) throws(StateError) -> [UInt8] {
+    // A link's message begins with the length of a run's id.
+    try LinkKey.code(of: Array("message\0\(message)".utf8), by: making)
+  }
+
   private static func code(of message: [UInt8], by key: [UInt8]) throws(StateError) -> [UInt8] {
     if let code = MessageAuthentication.code(of: message, key: key) { return code }
     throw StateError(.unavailable, "links need libcrypto, which cannot compute HMAC-SHA-256 here")
