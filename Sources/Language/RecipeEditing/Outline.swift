@@ -150,6 +150,7 @@ private struct OutlineItems {
         let inner = branch(child, depth)
         return inner.children.isEmpty ? [] : [inner]
       case "parallel", "cases": return node(child).children.map { branch($0, depth) }
+      case "approve": return outline.child("tell", of: child).map { [branch($0, depth)] } ?? []
       default: return []
       }
     }

@@ -420,18 +420,35 @@ package struct KeyExample: Sendable {
             onTimeout: continue
       """),
     KeyExample(
-      "Step", "approve approve.prompt approve.by approve.link approve.timeout approve.onTimeout approve.onReject",
+      "Step", "approve approve.prompt approve.by approve.timeout approve.onTimeout approve.onReject",
       """
       steps:
         - id: decision
           approve:
             prompt: Send the letters?
             by: [ann, bob]
-            link: true
             timeout: 2d
             onTimeout: fail
             onReject: continue
       outputs: { isApproved: "${{ steps.decision.approved }}" }
+      """),
+    KeyExample(
+      "Step", "approve.yes approve.no approve.link approve.link.for approve.tell",
+      """
+      steps:
+        - id: decision
+          approve:
+            prompt: Write 23 averages?
+            by: [ann, bob]
+            yes: Writes them into the markbook.
+            no: Leaves the markbook as it is.
+            link: { for: 7d }
+            tell:
+              - forEach: ${{ question.links }}
+                as: person
+                steps:
+                  - uses: file.write
+                    with: { path: "for-${{ person.name }}.txt", text: "${{ question.prompt }} ${{ person.link }}" }
       """),
     KeyExample(
       "Step", "parallel",

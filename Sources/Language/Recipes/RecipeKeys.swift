@@ -361,16 +361,35 @@ extension KeySet {
   /// A field of a question, declared as an input is, and never a secret.
   static let field = KeySet(input.keys.filter { $0.name != "secret" })
 
-  static let approval = KeySet([
+  static let approval = KeySet(
+    question + [
+      .choice(
+        "onReject", Approval.OnReject.end,
+        "Whether a no ends the run as rejected, or only makes steps.ID.approved false.")
+    ])
+
+  /// The keys of every step that asks a person.
+  static let question = [
     Key("prompt", .text(), "The question to the person.", isRequired: true),
     Key("by", .texts, "Who may decide; anyone if left out."),
+    Key("yes", .text(), "The consequence of a yes, for the person who decides."),
+    Key("no", .text(), "The consequence of a no, for the person who decides."),
     Key(
-      "link", .bool, "Whether to show the address of the decision's page with the question.", default: .bool(false)),
+      "link", .when("object", then: .keys(.questionLink), else: .bool),
+      "Whether to show the address of the decision's page with the question, or how long the links of 'tell' are valid.",
+      default: .bool(false)),
+    Key(
+      "tell", .steps,
+      "Steps that run once the question is asked, to send people its links; they can use 'question'."),
     Key("timeout", .duration(atLeast: .milliseconds(1)), "How long to wait at most."),
     Key("onTimeout", .definition("onTimeout")),
-    .choice(
-      "onReject", Approval.OnReject.end, "Whether a no ends the run as rejected, or only makes steps.ID.approved false."
-    ),
+  ]
+
+  static let questionLink = KeySet([
+    Key(
+      "for", .duration(atLeast: .seconds(60)),
+      "How long a link carries the right to answer, at most 30d; if left out, as long as the question is open.",
+      isRequired: true)
   ])
 }
 

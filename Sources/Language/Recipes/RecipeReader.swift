@@ -44,6 +44,8 @@ package struct RecipeEnvironment: Sendable {
   package var hasFolder: @Sendable (_ path: String) -> Bool? = { _ in nil }
   /// Whether `errand.yaml` has an address for the agent; true if there is no such file.
   package var hasServer = true
+  /// The agent's URL if it works only on this machine, for a warning; nil if it works elsewhere, or isn't known.
+  package var localBase: String?
   /// Whether `on` is skipped: a resumed run has been started already, and needs only the files that its steps use.
   package var passesOverTriggers = false
   /// The version of the language that the recipe is read in.

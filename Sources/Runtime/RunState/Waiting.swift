@@ -87,6 +87,8 @@ package struct AskedRecord: Record, Equatable {
   package var goesOnAfterTimeout = false
   /// The recipe's summary.
   package var summary: String?
+  /// How long a link is valid at most, if the recipe says so.
+  package var linkFor: TimeSpan?
   /// The valid links.
   package var links: [LinkRecord] = []
   /// How often links were ended.
@@ -101,8 +103,18 @@ package struct AskedRecord: Record, Equatable {
     goesOnAfterNo = try member("goesOnAfterNo", record?.goesOnAfterNo, default: false)
     goesOnAfterTimeout = try member("goesOnAfterTimeout", record?.goesOnAfterTimeout, default: false)
     summary = try member("summary", record?.summary)
+    linkFor = try member("linkFor", record?.linkFor)
     links = try member("links", record?.links, default: [])
     round = try member("round", record?.round, default: 0)
+  }
+
+  /// When a link that is made at an instant ends, at the latest.
+  ///
+  /// - Parameter limit: When the question itself does.
+  package func end(ofLinkMadeAt now: Timestamp, until limit: Timestamp?) -> Timestamp {
+    let span = min(linkFor ?? LinkKey.longest, LinkKey.longest)
+    let end = now.advanced(by: span) ?? .latest
+    return limit.map { min($0, end) } ?? end
   }
 
   /// The record without its texts and names.
@@ -153,15 +165,12 @@ package struct DecisionRecord: Record, Equatable {
 
   /// What was decided, by whom and how: `approved by ann by link`.
   package var words: String { "\(isApproved ? "approved" : "rejected") by \(by)\(way)" }
-  /// How it came, as it follows a name that doesn't say so; empty if that isn't known.
+  /// How it came, if it needs to be said after the name.
   package var way: String {
     switch via {
     case .link: by.hasSuffix(DecisionRecord.byLink) ? "" : " by link"
-    case .login: " on the pages"
-    case .token: " with a token"
-    case .command: " by command"
     case .chat: " in a chat"
-    case nil: ""
+    case .login, .token, .command, nil: ""
     }
   }
   /// The end of a name that a person gave on the page of a link for anyone.
