@@ -236,7 +236,7 @@ package final class APIServer: Sendable {
     }
     try authenticator.checkHost(request)
     try authenticator.checkOrigin(request)
-    context.isPage = entrance == .pages || entrance == .login || context.isPage && entrance != .tools
+    context.isPage = [.pages, .login, .forms].contains(entrance) || context.isPage && entrance != .tools
     try entrance.check(method: request.method)
     let routed =
       entrance == .api
@@ -273,6 +273,10 @@ package final class APIServer: Sendable {
     case .hooks:
       return await WebhookHandler(
         service: service, counts: webhookCounts, isReady: content.withLock { $0.isReady }, masked: masked
+      ).answer(request)
+    case .forms:
+      return try await FormHandler(
+        service: service, authenticator: authenticator, login: loginPage, isReady: content.withLock { $0.isReady }
       ).answer(request)
     case .health: return .text("ok\n")
     case .readiness:
