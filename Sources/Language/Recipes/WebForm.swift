@@ -127,7 +127,8 @@ extension TriggerReader {
     var members = given?.map ?? ValueMap()
     if given != nil, given?.map == nil { return given }
     for field in form.fields where members[field.name] == nil {
-      members[field.name] = Value(.string("${{ event.data.\(field.name) }}"), at: place.place)
+      // It is written nowhere, so that it has no place.
+      members[field.name] = .string("${{ event.data.\(field.name) }}")
     }
     return Value(.map(members), at: given?.place ?? place.place)
   }

@@ -384,7 +384,7 @@ private let formCommand = Command(
   subcommands: [
     Command(
       "link", "Prints a link that lets its owner send a form with 'open: link'.",
-      arguments: [.required("schedule", "The entry of the form: RECIPE, or RECIPE/ID.", .name(.schedule))],
+      arguments: [.required("schedule", "The entry of the form: RECIPE, or RECIPE/ID.", .name(.schedule()))],
       options: [
         .option("for", "DURATION", "How long the link is valid, such as 7d; 30d if left out, at most 90d.", .text),
         .option("uses", "N", "How many times the form may be sent with it; once if left out.", .int(1...1000)),

@@ -1,3 +1,4 @@
+import ActionKit
 import Agent
 import Operations
 import AgentRuntime

@@ -91,9 +91,9 @@ extension AgentParts {
   }
 
   private func decision(on awaited: WebhookInbox.Awaited) async -> DeliveryDecision {
-    let query = SlotQuery(
-      limit: .max, schedule: awaited.schedule, from: awaited.at,
-      before: awaited.at.advanced(by: TimeSpan(nanoseconds: 1)))
+    // A database keeps instants less exactly.
+    let (from, before) = (awaited.at.advanced(by: .milliseconds(-1)), awaited.at.advanced(by: .milliseconds(1)))
+    let query = SlotQuery(limit: .max, schedule: awaited.schedule, from: from, before: before)
     let rows = (try? await store.slots(query))?.filter { $0.cause.event == awaited.id } ?? []
     if let started = rows.first(where: { $0.outcome == .started }) { return .started(started.run) }
     return rows.contains { $0.outcome != .buffered } ? .startsNothing : .none
