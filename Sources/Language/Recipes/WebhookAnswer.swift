@@ -108,6 +108,12 @@ extension Webhook {
     package var body: Value?
     /// The media type that the entry names.
     package var type: String?
+
+    package init(status: Int, body: Value?, type: String? = nil) {
+      self.status = status
+      self.body = body
+      self.type = type
+    }
   }
 }
 
