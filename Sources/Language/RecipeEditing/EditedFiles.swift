@@ -68,6 +68,7 @@ extension Value {
   /// The parts that contain a step's nested steps: lists, or mappings with a list under `steps`.
   var blocks: [Value] {
     ["steps", "else", "default", "onError"].compactMap { self[$0] } + ["cases", "parallel"].flatMap { self[$0].values }
+      + (self["approve"]?["tell"].map { [$0] } ?? [])
   }
 
   /// The key of a member, with its place.

@@ -475,7 +475,7 @@ struct RecipeTestReader {
         if case .cases(let cases) = step.kind { known += cases.list.compactMap(\.element) }
       }
     }
-    known += ["#onError", "#onFailure", "#finally"]
+    known += ["#onError", "#onFailure", "#finally", "#tell"]
     for part in path.split(separator: "/") {
       let name = String(part.prefix { !"[~!".contains($0) })
       if known.contains(where: { $0.hasSameScalars(as: name) }) { continue }

@@ -7,25 +7,27 @@ package struct RunDecisions: Sendable {
 
   /// Takes a person's decision, durably; gives the step that it is about.
   ///
-  /// - Parameter step: May be left out where exactly one step asks.
+  /// - Parameters:
+  ///   - step: May be left out where exactly one step asks.
+  ///   - question: The digest of the question that the person saw, if it is known.
   package func decide(
-    _ id: String, step: StepPath?, _ decision: DecisionRecord
+    _ id: String, step: StepPath?, _ decision: DecisionRecord, seeing question: String? = nil
   ) async throws(RequestRefusedError) -> StepPath {
-    try await decide(id, step: step, decision, on: host)
+    try await decide(id, step: step, decision, seeing: question, on: host)
   }
 
   private func decide(
-    _ id: String, step: StepPath?, _ decision: DecisionRecord, on host: isolated RunHost
+    _ id: String, step: StepPath?, _ decision: DecisionRecord, seeing question: String?, on host: isolated RunHost
   ) async throws(RequestRefusedError) -> StepPath {
     let run = await host.store.openRun(id)
-    if let step, let known = run?.steps[step]?.decision {
-      throw RequestRefusedError(
-        .notAsked,
-        "'\(step)' of the run \(id) was \(known.isApproved ? "approved" : "rejected") by \(known.by) at \(known.at)")
-    }
+    if let step, let known = run?.steps[step]?.decision { throw RequestRefusedError(decided: known, step, of: id) }
     // One that is on its way to the state is as good as given.
     let asking = run?.askingSteps.filter { host.lives[id]?.deciding.contains($0.path) != true } ?? []
-    let path = try asking.decided(step, by: decision.by, in: id)
+    let chosen = try asking.decided(step, by: decision.by, in: id)
+    let path = chosen.path
+    if let question, !question.hasSameScalars(as: chosen.questionDigest(in: id)) {
+      throw RequestRefusedError(.conflict, "'\(path)' of the run \(id) asks another question now; look at it again")
+    }
     host.change(id) { _ = $0.deciding.insert(path) }
     defer { host.change(id) { _ = $0.deciding.remove(path) } }
     do throws(StateError) {
@@ -33,8 +35,68 @@ package struct RunDecisions: Sendable {
     } catch {
       throw RequestRefusedError(error)
     }
+    // Another program may have written one first, or the end of the step.
+    if let kept = try? await host.store.keptRun(id)?.steps[path],
+      !(kept.decision?.isSame(as: decision, given: host.store.secrets) ?? false)
+    {
+      guard let known = kept.decision else {
+        throw RequestRefusedError(.notAsked, "the step '\(path)' of the run \(id) asked until a moment ago")
+      }
+      throw RequestRefusedError(decided: known, path, of: id)
+    }
     await host.wake(id)
     return path
+  }
+
+  // MARK: Links
+
+  /// The text of a person's link to a question: the one that is valid, or a new one.
+  ///
+  /// - Parameter name: Empty where anyone may answer.
+  package func link(to step: StepRecord, of run: String, for name: String) async throws(StateError) -> String {
+    let (store, now) = (host.store, host.time.now())
+    let key = try await store.linkKey()
+    var asked = step.wait?.asked ?? AskedRecord()
+    var events: [StateEvent] = []
+    if let known = asked.links.first(where: { $0.name.hasSameScalars(as: name) }) {
+      let text = try key.link(of: known.question(step.path, of: run))
+      if now < known.until, try LinkKey.digest(of: text) == known.sha256 { return text }
+      events.append(
+        .linksEnded(LinksEnded(run: run, at: now, step: step.path, links: [known.sha256], by: nil)))
+      // Its text is never valid again.
+      asked.round += 1
+    }
+    let question = LinkedQuestion(
+      run: run, step: step.path, name: name, round: asked.round,
+      until: asked.end(ofLinkMadeAt: now, until: step.wait?.wakeAt))
+    let text = try key.link(of: question)
+    let link = LinkRecord(
+      name: name, sha256: try LinkKey.digest(of: text), round: question.round, until: question.until)
+    try await store.append(events + [.linkMade(LinkMade(run: run, at: now, step: step.path, link: link))])
+    return text
+  }
+
+  /// Ends links to the questions of an open run; returns how many.
+  ///
+  /// - Parameters:
+  ///   - step: All steps if nil.
+  ///   - name: All people if nil.
+  package func unlink(
+    _ run: RunRecord, step: StepPath?, for name: String?, by person: String
+  ) async throws(StateError) -> Int {
+    var events: [StateEvent] = []
+    var count = 0
+    for record in run.stepsInOrder where step.map(record.path.hasSameScalars) ?? true {
+      let links = (record.wait?.asked?.links ?? []).filter { link in name.map(link.name.hasSameScalars) ?? true }
+      if links.isEmpty { continue }
+      count += links.count
+      events.append(
+        .linksEnded(
+          LinksEnded(
+            run: run.id, at: host.time.now(), step: record.path, links: links.map(\.sha256), by: person)))
+    }
+    try await host.store.append(events)
+    return count
   }
 }
 
@@ -49,9 +111,21 @@ extension [StepRecord] {
   /// The one of these steps, which ask for a decision, that a person decides.
   ///
   /// - Parameter step: The path that they named; may be left out where exactly one step asks.
-  func decided(_ step: StepPath?, by person: String, in run: String) throws(RequestRefusedError) -> StepPath {
+  func decided(_ step: StepPath?, by person: String, in run: String) throws(RequestRefusedError) -> StepRecord {
+    let chosen = try chosen(step, in: run)
+    guard chosen.asks(person) else {
+      let allowed = chosen.wait?.by ?? []
+      throw RequestRefusedError(
+        .notAllowed, "'\(chosen.path)' asks \(allowed.joined(separator: ", ")), and not '\(person)'")
+    }
+    return chosen
+  }
+
+  /// The one of these steps that a request is about.
+  ///
+  /// - Parameter step: The path that it names; may be left out where exactly one step asks.
+  package func chosen(_ step: StepPath?, in run: String) throws(RequestRefusedError) -> StepRecord {
     let paths = map { "'\($0.path)'" }.sorted { $0.precedesByScalars($1) }.joined(separator: ", ")
-    let chosen: StepRecord
     if let step {
       guard let found = first(where: { $0.path.hasSameScalars(as: step) }) else {
         throw RequestRefusedError(
@@ -59,21 +133,28 @@ extension [StepRecord] {
           "the step '\(step)' of the run \(run) does not ask for a decision\(paths.isEmpty ? "" : "; these do: \(paths)")"
         )
       }
-      chosen = found
-    } else {
-      guard let first else { throw RequestRefusedError(.notAsked, "no step of the run \(run) asks for a decision") }
-      guard count == 1 else {
-        throw RequestRefusedError(
-          .ambiguous, "several steps of the run \(run) ask for a decision; name one of \(paths)")
-      }
-      chosen = first
+      return found
     }
-    guard chosen.asks(person) else {
-      let allowed = chosen.wait?.by ?? []
+    guard let first else { throw RequestRefusedError(.notAsked, "no step of the run \(run) asks for a decision") }
+    guard count == 1 else {
       throw RequestRefusedError(
-        .notAllowed, "'\(chosen.path)' asks \(allowed.joined(separator: ", ")), and not '\(person)'")
+        .ambiguous, "several steps of the run \(run) ask for a decision; name one of \(paths)")
     }
-    return chosen.path
+    return first
+  }
+}
+
+extension RequestRefusedError {
+  init(decided decision: DecisionRecord, _ step: StepPath, of run: String) {
+    self.init(.notAsked, "'\(step)' of the run \(run) was \(decision.words) at \(decision.at)")
+  }
+}
+
+extension DecisionRecord {
+  /// Whether a kept decision is one that was given.
+  fileprivate func isSame(as given: DecisionRecord, given secrets: SecretRegistry) -> Bool {
+    at == given.at && isApproved == given.isApproved && link == given.link && key == given.key
+      && by.hasSameScalars(as: secrets.finder.redact(given.by))
   }
 }
 
@@ -82,5 +163,12 @@ extension StepRecord {
   package func asks(_ person: String) -> Bool {
     let people = wait?.by ?? []
     return people.isEmpty || people.contains { $0.hasSameScalars(as: person) }
+  }
+
+  /// Identifies the question that the step asks, so that no other one is answered by mistake.
+  package func questionDigest(in run: String) -> String {
+    let parts: [String?] = [run, path, "\(startedAt)", wait?.prompt, wait?.asked?.yes, wait?.asked?.no]
+    let text = JSON.displayed(.list((parts + (wait?.by ?? [])).map { .string($0 ?? "") }))
+    return SHA256.digest(of: Array(text.utf8)) ?? ""
   }
 }

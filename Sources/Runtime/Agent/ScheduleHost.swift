@@ -22,6 +22,8 @@ package enum ScheduleNews: Sendable {
   case untaken(event: String)
   /// An event can't be read here, and waits for a leader that has its secrets.
   case lacks(event: String, reason: String)
+  /// A delivery to a schedule's webhook doesn't get the answer of its entry.
+  case unanswered(schedule: String, reason: String)
   /// A schedule can't see its files now.
   case seesNone(schedule: String, reason: String)
   /// The schedules were read from the state again, because the state differs from the scheduler's assumptions.
@@ -92,6 +94,8 @@ package actor ScheduleHost {
   let watched: WatchedFolder?
   /// Receives deliveries to webhooks.
   package nonisolated let webhooks: WebhookInbox
+  /// Receives forms.
+  package nonisolated let forms: FormInbox
   /// The files of each schedule that aren't unchanged for long enough, and why some can't be seen.
   var settling: [String: SettlingFiles] = [:]
   var unseen: [String: String] = [:]
@@ -146,6 +150,7 @@ package actor ScheduleHost {
     newID = served.newID
     watched = served.watched
     webhooks = WebhookInbox(host, store, time: time, secret: served.secret)
+    forms = FormInbox(store, time: time)
     registry = RecipeRegistry(served.folders, in: served.environment, files: served.files)
     scheduler = Scheduler(newID: newID)
   }
@@ -159,7 +164,10 @@ package actor ScheduleHost {
   /// Sets the observer of schedules; it must not wait.
   package func observe(_ observer: @escaping @Sendable (ScheduleNews) -> Void) { observers.append(observer) }
 
-  func tell(_ news: ScheduleNews) { for observer in observers { observer(news) } }
+  func tell(_ news: ScheduleNews) {
+    if case .decided(let slot) = news, let event = slot.cause.event { webhooks.waits.wake(event) }
+    for observer in observers { observer(news) }
+  }
 
   // MARK: Recipes
 
@@ -297,8 +305,8 @@ package actor ScheduleHost {
       // An entry that was edited may read anew what it has gathered.
       for id in records[index].batch?.events ?? [] where gathered[id] == nil {
         guard let event = await store.event(id) else { continue }
-        let headers = try? await headers(of: event).get()
-        gathered[id] = await data(of: event).map { EventRecord.Whole(event, $0, headers: headers) }
+        let head = try? await head(of: event).get()
+        gathered[id] = await data(of: event).map { EventRecord.Whole(event, $0, head: head ?? EventForm.Head()) }
       }
       if scheduler.knows(records[index].id) { continue }
       for place in records[index].buffered.indices {
@@ -605,14 +613,14 @@ package actor ScheduleHost {
   @discardableResult func offer(_ id: String) async -> Bool {
     guard let event = await store.event(id), event.consumedBy == nil, isLeading else { return true }
     let data = await data(of: event)
-    let headers = await headers(of: event)
-    if sharing != nil, scheduler.listens(for: event), let error = data.error ?? headers.error, error.missing != nil {
+    let head = await head(of: event)
+    if sharing != nil, scheduler.listens(for: event), let error = data.error ?? head.error, error.missing != nil {
       // It is kept for a leader that has the secret, or until this one has it.
       if missing.updateValue(time.elapsed(), forKey: id) == nil { tell(.lacks(event: id, reason: error.message)) }
       return true
     }
-    guard let decision = decide({ $0.eventReceived(event, with: data, headers: try? headers.get(), at: time.now()) })
-    else {
+    let known = (try? head.get()) ?? EventForm.Head()
+    guard let decision = decide({ $0.eventReceived(event, with: data, head: known, at: time.now()) }) else {
       return false
     }
     await carryOut([decision])
@@ -872,7 +880,7 @@ extension ScheduleHost {
         let source =
           switch plan.trigger.kind {
           case .file: "a file"
-          case .webhook: "a delivery"
+          case .webhook, .form: "a delivery"
           case .timed, .event, .afterRecipe: "an event"
           }
         let why = "computed from \(source), and a start out of turn has none"

@@ -166,6 +166,7 @@ package struct Workspace: Sendable {
     if configurationPath != nil {
       let server = configuration.server
       environment.hasServer = server.publicURL != nil || !server.listen.isEmpty
+      environment.localBase = server.publicURL == nil ? server.base : nil
       environment.hasFolder = { [root] in (try? Files.kind(of: Workspace.absolute($0, in: root))) == .folder }
     }
     return environment

@@ -241,7 +241,7 @@ package final class APIServer: Sendable {
     }
     try authenticator.checkHost(request)
     try authenticator.checkOrigin(request)
-    context.isPage = entrance == .pages || entrance == .login || context.isPage && entrance != .tools
+    context.isPage = [.pages, .login, .forms].contains(entrance) || context.isPage && entrance != .tools
     try entrance.check(method: request.method)
     let routed =
       entrance == .api
@@ -276,8 +276,13 @@ package final class APIServer: Sendable {
   private func answer(_ request: HTTPServerRequest, at entrance: Entrance) async throws(Problem) -> HTTPServerResponse {
     switch entrance {
     case .hooks:
-      return await WebhookHandler(service: service, counts: webhookCounts, isReady: content.withLock { $0.isReady })
-        .answer(request)
+      return await WebhookHandler(
+        service: service, counts: webhookCounts, isReady: content.withLock { $0.isReady }, masked: masked
+      ).answer(request)
+    case .forms:
+      return try await FormHandler(
+        service: service, authenticator: authenticator, login: loginPage, isReady: content.withLock { $0.isReady }
+      ).answer(request)
     case .health: return .text("ok\n")
     case .readiness:
       guard content.withLock({ $0.isReady }) else {

@@ -14,6 +14,8 @@ import RunState
 enum Entrance: Hashable, CaseIterable {
   /// Deliveries to webhooks.
   case hooks
+  /// The forms of recipes.
+  case forms
   case health, readiness, document
   /// The pages that explain problems.
   case problems
@@ -54,6 +56,7 @@ enum Entrance: Hashable, CaseIterable {
       case _ where path.hasPrefix(ExactForm.path): .operations
       case "/login", "/logout": .login
       case _ where path.hasPrefix(Webhook.root): .hooks
+      case _ where path.hasPrefix(WebForm.root): .forms
       case _ where path.hasPrefix("\(apiRoot)/"): .api
       case _ where ProblemPage.kind(at: path) != nil: .problems
       case _ where PageAssets.has(path): .assets
@@ -63,7 +66,7 @@ enum Entrance: Hashable, CaseIterable {
 
   var identity: Identity {
     switch self {
-    case .hooks, .health, .readiness, .document, .problems, .assets, .login, .requests: .anyone
+    case .hooks, .forms, .health, .readiness, .document, .problems, .assets, .login, .requests: .anyone
     case .metrics, .tools, .operations, .api: .token
     case .pages: .visitor
     }
@@ -83,7 +86,7 @@ enum Entrance: Hashable, CaseIterable {
     switch self {
     case .tools, .operations, .requests: ["POST"]
     case .health, .readiness, .document, .problems, .assets, .metrics: ["GET", "HEAD"]
-    case .login: ["GET", "HEAD", "POST"]
+    case .login, .forms: ["GET", "HEAD", "POST"]
     case .hooks, .api, .pages: nil
     }
   }
@@ -102,7 +105,7 @@ enum Entrance: Hashable, CaseIterable {
   var isOfEveryAgent: Bool {
     switch self {
     case .operations, .requests, .api, .health, .readiness, .document, .problems: true
-    case .hooks, .assets, .metrics, .tools, .login, .pages: false
+    case .hooks, .forms, .assets, .metrics, .tools, .login, .pages: false
     }
   }
 

@@ -28,11 +28,14 @@ extension Authenticator {
     if request.method != "GET", request.method != "HEAD" { try checkIsOfPage(request) }
     switch visitor {
     case .account(var caller):
-      caller.isOwn = false
+      (caller.isOwn, caller.isOnPage) = (false, true)
       return caller
     case .token(let digest):
       // A token that was revoked or has expired ends its sessions.
-      return await validToken(digest).map { AgentCaller(token: $0) }
+      guard let token = await validToken(digest) else { return nil }
+      var caller = AgentCaller(token: token)
+      caller.isOnPage = true
+      return caller
     }
   }
 

@@ -82,6 +82,25 @@ package struct ErrorAnswer: FieldSet {
   }
 }
 
+/// A person's decision.
+package struct DecisionAnswer: FieldSet {
+  @Field("Whether the person approved.") package var approved: Bool
+  @Field("Who decided.") package var by: String
+  @Field("When.") package var at: Timestamp
+  @Field("How it came: link, login, token, command or chat.") package var via: String?
+  @Field("The comment; with the scope data.") package var comment: String?
+
+  package init() {}
+
+  init(_ decision: DecisionRecord, withData: Bool) {
+    approved = decision.isApproved
+    by = decision.by
+    at = decision.at
+    via = decision.via?.rawValue
+    comment = withData ? decision.comment : nil
+  }
+}
+
 /// One step of a run.
 package struct StepAnswer: FieldSet {
   @Field("The step's path, such as book or put[3]/write.") package var path: String
@@ -95,6 +114,7 @@ package struct StepAnswer: FieldSet {
   @Field("The question to the person; with the scope data.") package var prompt: String?
   @Field("The people who may decide; anyone if empty.") package var by: [String] = []
   @Field("The address of the decision's page, if the recipe asks for it.") package var url: String?
+  @Field("The person's decision, if the step asked for one.") package var decision: DecisionAnswer?
   @Field("The error of the step, or of its last attempt.") package var error: ErrorAnswer?
   @Field("The output, if it isn't large; with the scope data.") package var output: Value?
 
@@ -114,6 +134,7 @@ package struct StepAnswer: FieldSet {
       by = wait.by
       url = wait.url
     }
+    decision = record.decision.map { DecisionAnswer($0, withData: withData) }
     error = (record.error ?? record.lastAttempt?.error).map { ErrorAnswer($0, withData: withData) }
     if withData, case .inline(let value)? = record.output { output = value.asPlainJSON }
   }

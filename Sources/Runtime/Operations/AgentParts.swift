@@ -309,6 +309,14 @@ package struct AgentParts: Sendable {
   /// Takes in what is posted to webhooks; nil where no recipes are served.
   package var webhooks: WebhookInbox? { schedules?.webhooks }
 
+  /// Takes in what is sent with forms; nil where no recipes are served.
+  package var forms: FormInbox? { schedules?.forms }
+
+  /// Takes in a form that a person sent, durably.
+  package func receive(_ sent: FormInbox.Sent, to entry: FormInbox.Entry) async -> FormInbox.Answer {
+    await schedules?.receive(sent, to: entry) ?? .unavailable
+  }
+
   /// Takes in a delivery to the address of a webhook, durably.
   package func receive(_ delivery: Delivery, at path: String) async -> WebhookInbox.Answer {
     await schedules?.receive(delivery, at: path) ?? .unknownPath

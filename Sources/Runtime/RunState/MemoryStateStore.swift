@@ -9,6 +9,7 @@ package final class MemoryStateStore: LocalStateStore {
     var printed: [String: (lines: [PrintedLine], size: Int)] = [:]
     var isClosed = false
     var versions = StateVersions()
+    var linkKey: LinkKey?
   }
 
   private let content = Mutex(Content())
@@ -44,6 +45,16 @@ package final class MemoryStateStore: LocalStateStore {
 
   package func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] {
     Array(content.withLock { $0.state.slots }.reversed().filter(query.matches).prefix(max(query.limit, 0)))
+  }
+
+  package func linkKey(renewed isRenewed: Bool) async throws(StateError) -> LinkKey {
+    let key = content.withLock { content in
+      let key = isRenewed ? content.linkKey?.renewed : content.linkKey
+      content.linkKey = key ?? LinkKey()
+      return content.linkKey ?? LinkKey()
+    }
+    secrets.learn(key)
+    return key
   }
 
   package func putBlob(_ bytes: [UInt8]) async throws(StateError) -> BlobReference {

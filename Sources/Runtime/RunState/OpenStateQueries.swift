@@ -169,6 +169,7 @@ extension LocalStateStore {
       return counts
     }
   }
+  package func linked(_ sha256: String) async -> LinkedQuestion? { look { $0.links.known[sha256] } }
   package func endedRun(_ id: String) -> RunRecord? { look { $0.endedRun(id) } }
   package func event(_ id: String) async -> EventRecord? { look { $0.events[id] } }
   package func events(_ query: EventQuery) async -> [EventRecord] {

@@ -24,7 +24,7 @@ package enum StateFormat {
   /// with an attempt, and standard keys that are left out; 5: also tokens with the scope `tokens`.
   ///
   /// A change that an older version cannot read needs a higher number, here and in `Journal`.
-  package static let version = 5
+  package static let version = 6
   /// The limits for the program's own files: only depth is limited, to the depth that the JSON writer can write.
   static let limits = JSON.Limits(bytes: .max, depth: JSON.deepest)
 }

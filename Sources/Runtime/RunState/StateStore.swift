@@ -30,6 +30,12 @@ package protocol StateStore: Sendable {
   func connectionUse(of connection: String) async -> ConnectionUse?
   /// The tokens of callers over HTTP, in the order of their names.
   func tokens() async -> [TokenIssued]
+  /// The question that a link leads to, by the SHA-256 of its text; nil if it was ended, or is forgotten.
+  func linked(_ sha256: String) async -> LinkedQuestion?
+  /// The key of the links, made if there is none; from then on, no record and no answer holds the text of a link.
+  ///
+  /// - Parameter isRenewed: Whether it becomes another one, with which no link that was made before is valid.
+  func linkKey(renewed isRenewed: Bool) async throws(StateError) -> LinkKey
   /// The open runs that match, oldest first.
   func openRuns(_ query: OpenRunQuery) async -> [RunRecord]
   /// The latest of the open runs that match, oldest first, and how many match.
@@ -118,6 +124,16 @@ extension StateStore {
   package func keptRun(_ id: String) async throws(StateError) -> RunRecord? {
     if let run = await openRun(id) { return run }
     return try await finishedRun(id)
+  }
+
+  /// The key of the links, made if there is none.
+  package func linkKey() async throws(StateError) -> LinkKey { try await linkKey(renewed: false) }
+
+  /// The right that the text of a link carries, if it was made with the key that holds now.
+  package func right(of link: String) async throws(StateError) -> LinkedQuestion? {
+    guard let question = await linked(try LinkKey.digest(of: link)), try await linkKey().makes(link, of: question)
+    else { return nil }
+    return question
   }
 
   /// Records one event.

@@ -92,9 +92,8 @@ extension StateEvent {
     case .eventReceived(let event): event.data?.isTooDeep ?? false
     case .scheduleSet(let event): event.texts?.isTooDeep ?? false
     case .runClaimed, .runPlaced, .runStatusChanged, .cancelRequested, .valueRemoved, .stepWaits, .decisionGiven,
-      .eventConsumed,
-      .eventsForgotten, .eventGathered, .filesSeen, .scheduleRemoved, .schedulePaused, .scheduleReset,
-      .connectionUsed, .tokenIssued, .tokenRevoked:
+      .linkMade, .linksEnded, .eventConsumed, .eventsForgotten, .eventGathered, .filesSeen, .scheduleRemoved,
+      .schedulePaused, .scheduleReset, .connectionUsed, .tokenIssued, .tokenRevoked:
       false
     case .slotDecided(let slot): slot.inputs?.isTooDeep ?? false
     }

@@ -202,7 +202,7 @@ struct StepRunner {
     }
     if record.status == .cancelled { throw journal.rejection.map { .rejected($0) } ?? .cancelled }
     let error = record.error ?? RunError(.internal, "the record of '\(record.path)' holds no error", step: record.path)
-    if record.decision?.isApproved == false { throw .rejected(error) }
+    if record.isRejected { throw .rejected(error) }
     if record.isPassed(isHandled: isHandled) {
       guard let output = record.output else { return .caught(error, instead: nil) }
       return .caught(error, instead: try await journal.value(output, as: "the value of '\(record.path)'"))
@@ -427,44 +427,14 @@ struct StepRunner {
   private func parallel(
     _ branches: [Branch], in environment: Environment, at path: StepPath
   ) async throws(StepInterruption) -> Value {
-    let branchScope = CancelScope(inside: scope)
-    return try await withTaskGroup(of: (Int, Result<ValueMap, StepInterruption>).self) { group in
-      for (index, branch) in branches.enumerated() {
-        run.waitRegistry.addActive()
-        group.addTask {
-          var environment = environment
-          do throws(StepInterruption) {
-            return (
-              index,
-              .success(try await inside("\(path)/\(branch.name)", branchScope).run(branch.block, in: &environment))
-            )
-          } catch {
-            // The first failure ends the others: no more steps begin in them, and steps in flight finish.
-            branchScope.end(error.endingBeside)
-            return (index, .failure(error))
-          }
-        }
-      }
-      var values = [ValueMap?](repeating: nil, count: branches.count)
-      var exits: [StepInterruption] = []
-      var running = branches.count
-      run.waitRegistry.removeActive()
-      for await (index, result) in group {
-        running -= 1
-        switch result {
-        case .success(let own): values[index] = own
-        case .failure(let exit): exits.append(exit)
-        }
-        // The branch's last events need not wait for the others. If keeping them fails, the next commit throws it
-        // again.
-        try? await journal.commit()
-        if running > 0 { run.waitRegistry.removeActive() }
-      }
-      if let exit = StepInterruption.mostSevere(of: exits) { return Result<Value, StepInterruption>.failure(exit) }
-      var value = ValueMap()
-      for (branch, own) in zip(branches, values) { value[branch.name] = own.map { .map($0) } }
-      return .success(.map(value))
-    }.get()
+    let values = try await run.together(branches.count, in: scope) {
+      index, scope async throws(StepInterruption) -> ValueMap in
+      var environment = environment
+      return try await inside("\(path)/\(branches[index].name)", scope).run(branches[index].block, in: &environment)
+    }
+    var value = ValueMap()
+    for (branch, own) in zip(branches, values) { value[branch.name] = .map(own) }
+    return .map(value)
   }
 }
 

@@ -10,7 +10,7 @@
 // ending the step is one batch, which the store refuses if another run consumed the event first: then the step tries
 // the next one. If `match` can't be evaluated for an event, the event is of another shape, and doesn't match.
 //
-// A person's decision is on disk before it is confirmed. It counts even if it is found only after the time limit. A
+// How a question is asked is in `Question`. A person's decision is on disk before it is confirmed. It counts even if it is found only after the time limit. A
 // rejection ends the run as rejected, which nothing catches, unless the recipe says `onReject: continue`.
 import ActionKit
 package import Basics
@@ -58,6 +58,12 @@ struct WaitRunner {
     _ due: Timestamp, isDelay: Bool, _ environment: Environment, _ known: StepRecord?
   ) async throws(StepInterruption) -> Value {
     let now = run.time.now()
+    if known == nil, path.isInTell, let last = now.advanced(by: QuestionSettings.longestWait), due > last {
+      var error = RunError(
+        .validation, "a step in 'tell' waits at most \(QuestionSettings.longestWait.written)", step: path)
+      run.place(&error, at: step.location)
+      throw .failed(error)
+    }
     if known != nil || due > now {
       let wait = known?.wait ?? WaitRecord(.until, wakeAt: due)
       begin(wait, environment, known)
@@ -107,33 +113,28 @@ struct WaitRunner {
   func value(of approval: Approval, in environment: Environment, known: StepRecord?) async throws(StepInterruption)
     -> Value
   {
-    let limit = limit(since: known)
-    let wait: WaitRecord
-    if let known = known?.wait {
-      wait = known
-    } else {
-      let prompt = try run.evaluate(approval.prompt, in: environment, step: path).plainText
-      wait = WaitRecord(
-        .approval, wakeAt: limit, prompt: run.redactor.redact(prompt), by: approval.by,
-        url: approval.hasLink ? journal.current.url("approvals", run.id, path) : nil)
-    }
+    let (question, limit) = (approval.question, limit(since: known))
+    let wait = try await asked(
+      question, goesOnAfterNo: approval.onReject == .continue, until: limit, in: environment, known: known)
     begin(wait, environment, known)
-    let reason = "waits for a decision: \(wait.prompt ?? "")"
-    let decision = try await run.wait(until: limit, for: reason, in: scope, tell: { tell(wait) }) {
-      () throws(StepInterruption) -> DecisionRecord? in journal.decision(about: path)
+    let decision = try await answer(to: question, asked: wait, until: limit, in: environment) {
+      journal.decision(about: path)
     }
     var output = ValueMap()
     output["approved"] = .bool(decision?.isApproved ?? false)
     guard let decision else {
-      if approval.onTimeout == .continue { return try await over(output) }
+      if question.onTimeout == .continue { return try await over(output) }
       throw timedOut("no decision within")
     }
     output["by"] = .string(decision.by)
     output["at"] = .timestamp(decision.at)
+    // Before 0.7.0 it wasn't recorded.
+    output["via"] = .string((decision.via ?? .command).rawValue)
     output["comment"] = decision.comment.map { .string($0) }
     if decision.isApproved || approval.onReject == .continue { return try await over(output) }
     var error = RunError(
-      .cancelled, "'\(step.title)' was rejected by \(decision.by)\(decision.comment.map { ": \($0)" } ?? "")",
+      .cancelled,
+      "'\(step.title)' was rejected by \(decision.by)\(decision.way)\(decision.comment.map { ": \($0)" } ?? "")",
       step: path)
     run.place(&error, at: step.location)
     journal.hold([try await ended(.failed, error: error)])
@@ -151,7 +152,7 @@ struct WaitRunner {
   }
 
   /// Reports what the step waits for, if it does.
-  private func tell(_ wait: WaitRecord) {
+  func tell(_ wait: WaitRecord) {
     run.report(.stepWaits(path: path, title: step.title, depth: depth, wait: wait))
   }
 

@@ -618,6 +618,17 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
+  package func linkKey(_ new: String, insteadOf old: String?) async throws(DatabaseError) -> String {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(
+        """
+        insert into meta values ('linkKey', $1) on conflict (key) do update
+          set value = case when meta.value = $2 then excluded.value else meta.value end returning value
+        """, .text(new), .text(old ?? "")
+      ).first?.text(0) ?? ""
+    }
+  }
+
   // MARK: Open state
 
   package func read(_ needs: StateNeeds) async throws(DatabaseError) -> DatabaseRows {

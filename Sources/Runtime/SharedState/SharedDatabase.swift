@@ -461,6 +461,11 @@ package protocol SharedDatabase: Sendable {
   func removeFinishedRun(_ id: String) async throws(DatabaseError) -> Bool
   func slots(_ query: SlotQuery) async throws(DatabaseError) -> [SlotRecord]
 
+  // MARK: Links
+
+  /// The text of the key of the links: the one that is there, unless that is `old`; then `new` takes its place.
+  func linkKey(_ new: String, insteadOf old: String?) async throws(DatabaseError) -> String
+
   // MARK: Large values
 
   func putBlob(_ reference: BlobReference, _ bytes: [UInt8]) async throws(DatabaseError)

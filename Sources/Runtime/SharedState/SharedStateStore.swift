@@ -70,6 +70,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     leader = SharedLeader(database, held, time: time, clock: clock?.base ?? time)
     (leading, scheduleHints) = (leader.leading, leader.hints)
     if let holder { held.join(holder) }
+    secrets.askLinkKey { [weak self] in try? await self?.linkKey() }
   }
 
   // MARK: Sharing
@@ -301,6 +302,28 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   }
 
   package func tokens() async -> [TokenIssued] { await records(ItemQuery(.token)) }
+  package func linked(_ sha256: String) async -> LinkedQuestion? { await record(ItemName(.link, sha256)) }
+
+  package func linkKey(renewed isRenewed: Bool) async throws(StateError) -> LinkKey {
+    let new = LinkKey().text
+    var text = try await attempt { [database] () async throws(DatabaseError) in
+      try await database.linkKey(new, insteadOf: nil)
+    }
+    if isRenewed, let renewed = LinkKey(text)?.renewed.text {
+      let old = text
+      text = try await attempt { [database] () async throws(DatabaseError) in
+        try await database.linkKey(renewed, insteadOf: old)
+      }
+    }
+    guard let key = LinkKey(text) else {
+      throw StateError(
+        .damaged,
+        "the database doesn't hold the key of the links; with psql: delete from errand.meta where key = 'linkKey'")
+    }
+    secrets.learn(key)
+    return key
+  }
+
   package func event(_ id: String) async -> EventRecord? { await record(ItemName(.event, id)) }
 
   package func events(_ query: EventQuery) async -> [EventRecord] {

@@ -315,7 +315,8 @@ package struct HistoryMaker {
     if one(in: 2) {
       event.delivery = DeliveryRecord(
         schedule: schedule.id, keys: (0..<number(1..<3)).map { _ in "digest \(number(0..<6))" },
-        until: instant(in: .seconds(number(60..<200_000))), headers: one(in: 3) ? stored() : nil)
+        until: instant(in: .seconds(number(60..<200_000))), headers: one(in: 3) ? stored() : nil,
+        query: one(in: 3) ? stored() : nil)
     }
     let consumed = StateEvent.eventConsumed(EventConsumed(at: now, id: id, by: schedule.id))
     let cause = RunCause(.event, schedule: schedule.id, event: id)

@@ -301,6 +301,17 @@ package final class SimulatedConnection: SharedDatabase {
     }
   }
 
+  package func linkKey(_ new: String, insteadOf old: String?) async throws(DatabaseError) -> String {
+    try await changing { () async throws(DatabaseError) -> String in
+      _ = try await tables(forWriting: true)
+      return database.update { tables in
+        let key = tables.linkKey.flatMap { $0 == old ? nil : $0 } ?? new
+        tables.linkKey = key
+        return key
+      }
+    }
+  }
+
   package func openRuns(among runs: Set<String>) async throws(DatabaseError) -> Set<String> {
     let open = try await tables().open
     return runs.filter { open[$0] != nil }

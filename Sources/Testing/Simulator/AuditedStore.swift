@@ -36,6 +36,9 @@ extension WrappingStore {
   package func look<Answer: Sendable>(_ body: (State) -> Answer) -> Answer { store.look(body) }
   package var secrets: SecretRegistry { store.secrets }
   package func version(of part: StatePart) async -> String? { await store.version(of: part) }
+  package func linkKey(renewed isRenewed: Bool) async throws(StateError) -> LinkKey {
+    try await store.linkKey(renewed: isRenewed)
+  }
   package func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
     try await store.finishedRuns(query)
   }

@@ -1,0 +1,158 @@
+// How a question is asked: what all steps that ask a person do.
+//
+// The question is on disk before the steps of its `tell` begin, and an answer is recorded whenever it comes: the step
+// ends when both are there. A step of `tell` that fails withdraws the question. The links that these steps see follow
+// from the run, the step, the person and the key of the state (`LinkKey`), so that a walk that is resumed sends the same
+// ones, even if they were ended meanwhile.
+import ActionKit
+import Basics
+import HTTPTypes
+import Recipes
+import RunState
+
+extension WaitRunner {
+  /// The question as it is asked, or was when the run came here first.
+  ///
+  /// - Parameter limit: When the step's own time limit is over.
+  func asked(
+    _ question: QuestionSettings, goesOnAfterNo: Bool, until limit: Timestamp?, in environment: Environment,
+    known: StepRecord?
+  ) async throws(StepInterruption) -> WaitRecord {
+    if let wait = known?.wait { return wait }
+    func text(_ template: ValueTemplate?) throws(StepInterruption) -> String? {
+      guard let template else { return nil }
+      return run.redactor.redact(try run.evaluate(template, in: environment, step: path).plainText)
+    }
+    var wait = WaitRecord(
+      .approval, wakeAt: limit, prompt: try text(question.prompt) ?? "", by: question.by,
+      url: question.hasLink ? run.journal.current.url("approvals", run.id, path) : nil)
+    var asked = AskedRecord()
+    (asked.yes, asked.no) = (try text(question.yes), try text(question.no))
+    (asked.goesOnAfterNo, asked.goesOnAfterTimeout) = (goesOnAfterNo, question.onTimeout == .continue)
+    asked.next = run.recipe.steps(after: step).titlesUpToQuestion.map { run.redactor.redact($0) }
+    asked.summary = run.recipe.summary.isEmpty ? nil : run.redactor.redact(run.recipe.summary)
+    asked.linkFor = question.linkLifetime
+    if question.tell != nil {
+      let key = try await linkKey()
+      let until = asked.end(ofLinkMadeAt: run.time.now(), until: limit)
+      for linked in linked(by: wait.by, until: until) {
+        let link = try made { () throws(StateError) in
+          LinkRecord(
+            name: linked.name, sha256: try LinkKey.digest(of: key.link(of: linked)), round: linked.round, until: until)
+        }
+        asked.links.append(link)
+      }
+    }
+    wait.asked = asked
+    return wait
+  }
+
+  /// Runs the question's `tell` and looks for an answer meanwhile; nil if none comes in time.
+  func answer<Answer: Sendable>(
+    to question: QuestionSettings, asked wait: WaitRecord, until limit: Timestamp?, in environment: Environment,
+    _ find: @escaping @Sendable () -> Answer?
+  ) async throws(StepInterruption) -> Answer? {
+    @Sendable func waited(in scope: CancelScope) async throws(StepInterruption) -> Answer? {
+      try await run.wait(
+        until: limit, for: "waits for a decision: \(wait.prompt ?? "")", in: scope, tell: { tell(wait) }
+      ) { () throws(StepInterruption) -> Answer? in find() }
+    }
+    guard let block = question.tell else { return try await waited(in: scope) }
+    var inner = environment
+    inner.bind(try await value(of: wait))
+    // Before anything of it is sent.
+    try await run.journal.commit()
+    let asking = inner
+    return try await run.together(2, in: scope) { index, scope async throws(StepInterruption) -> Answer? in
+      if index == 0 { return try await waited(in: scope) }
+      var environment = asking
+      try await StepRunner(run: run, scope: scope, prefix: path.tellPrefix, depth: depth + 1)
+        .run(block, in: &environment)
+      return nil
+    }[0]
+  }
+
+  /// `question`, as the steps of `tell` see it.
+  private func value(of wait: WaitRecord) async throws(StepInterruption) -> Value {
+    let record = run.journal.current
+    // A sandbox has no address, and its links lead nowhere.
+    guard let base = record.origin.base ?? (record.origin.sandbox ? "http://127.0.0.1" : nil) else {
+      var error = RunError(
+        .configuration,
+        "a link to the question needs an address; add to errand.yaml: server: { listen: 127.0.0.1:7373 }", step: path)
+      run.place(&error, at: step.location)
+      throw .failed(error)
+    }
+    let key = try await linkKey()
+    let links = try linked(by: wait.by, until: wait.wakeAt ?? .latest).map { linked throws(StepInterruption) in
+      let link = try made { () throws(StateError) in try key.link(of: linked) }
+      return Value.object(["name": .string(linked.name), "link": .string(base + LinkKey.root + link)])
+    }
+    var value = ValueMap()
+    value["prompt"] = .string(wait.prompt ?? "")
+    value["by"] = .list(wait.by.map { .string($0) })
+    value["links"] = .list(links)
+    value["link"] = links.first?["link"]
+    value["url"] = .string(RunRecord.url(base, ["approvals", run.id, path]))
+    value["until"] = wait.wakeAt.map { .timestamp($0) }
+    return .map(value)
+  }
+
+  /// The rights that the question's first links carry, one for each person.
+  private func linked(by people: [String], until: Timestamp) -> [LinkedQuestion] {
+    var names: [String] = []
+    for name in people.isEmpty ? [""] : people where !names.contains(where: name.hasSameScalars) { names.append(name) }
+    return names.map { LinkedQuestion(run: run.id, step: path, name: $0, until: until) }
+  }
+
+  /// The key of links, whose texts nothing shows from now on.
+  private func linkKey() async throws(StepInterruption) -> LinkKey {
+    let store = run.journal.store
+    let key: LinkKey
+    do throws(StateError) { key = try await store.linkKey() } catch { throw .halted(error) }
+    run.learn(Redactor(store.secrets))
+    return key
+  }
+
+  private func made<Output>(_ body: () throws(StateError) -> Output) throws(StepInterruption) -> Output {
+    do throws(StateError) { return try body() } catch { throw .halted(error) }
+  }
+}
+
+extension RunContext {
+  /// Does several things at the same time; the first failure ends the others: no more steps begin in them, and steps in
+  /// flight finish.
+  func together<Output: Sendable>(
+    _ count: Int, in scope: CancelScope,
+    _ body: @Sendable @escaping (_ index: Int, _ scope: CancelScope) async throws(StepInterruption) -> Output
+  ) async throws(StepInterruption) -> [Output] {
+    let inner = CancelScope(inside: scope)
+    return try await withTaskGroup(of: (Int, Result<Output, StepInterruption>).self) { group in
+      for index in 0..<count {
+        waitRegistry.addActive()
+        group.addTask {
+          do throws(StepInterruption) { return (index, .success(try await body(index, inner))) } catch {
+            inner.end(error.endingBeside)
+            return (index, .failure(error))
+          }
+        }
+      }
+      var outputs = [Output?](repeating: nil, count: count)
+      var exits: [StepInterruption] = []
+      var running = count
+      waitRegistry.removeActive()
+      for await (index, result) in group {
+        running -= 1
+        switch result {
+        case .success(let output): outputs[index] = output
+        case .failure(let exit): exits.append(exit)
+        }
+        // The last events need not wait for the others. If keeping them fails, the next commit throws it again.
+        try? await journal.commit()
+        if running > 0 { waitRegistry.removeActive() }
+      }
+      if let exit = StepInterruption.mostSevere(of: exits) { return Result<[Output], StepInterruption>.failure(exit) }
+      return .success(outputs.compactMap { $0 })
+    }.get()
+  }
+}
