@@ -337,7 +337,10 @@ package final class APIServer: Sendable {
         }
       }
       let view: Asked.View
-      do throws(RequestRefusedError) { view = try await Asked.view(answer, for: caller) } catch {
+      do throws(RequestRefusedError) {
+        if let body = try await Asked.body(answer, for: caller) { return body.response(hiding: store.secrets) }
+        view = try await Asked.view(answer, for: caller)
+      } catch {
         throw Problem(error, withData: caller.seesData)
       }
       if view is NoContent { return HTTPServerResponse(status: head.status ?? status, headers: headers) }
