@@ -1,4 +1,5 @@
 // Answers that browsers save, or show as a picture, and never run.
+import Agent
 package import HTTPServer
 package import Operations
 package import RunState

@@ -43,9 +43,10 @@ extension Part {
     return .element("pre", ["tabindex": "0"], Markup(displayed))
   }
 
-  private static func scalar(_ value: Value) -> Markup? {
+  static func scalar(_ value: Value) -> Markup? {
     if let text = value.string {
       if text.isEmpty { return .element("span", ["class": "quiet"], "empty") }
+      if text.isWebLink { return .element("a", ["href": text, "rel": "noreferrer"], Markup(text)) }
       let displayed = text.shortened(to: longest)
       if text.utf8.count > longestUnboxed {
         return .element(
@@ -77,5 +78,13 @@ extension Part {
       list.count > mostRows
       ? .element("p", ["class": "quiet small"], "and \(list.count - mostRows) more") : .nothing
     return table(name, headings, rows, isPlain: true) + rest
+  }
+}
+
+extension String {
+  /// Whether it is an address of a page elsewhere, in characters that can't be taken for others.
+  fileprivate var isWebLink: Bool {
+    utf8.starts(with: "https://".utf8) && utf8.count > 8 && utf8.count <= 2000
+      && utf8.allSatisfy { (0x21...0x7E).contains($0) }
   }
 }

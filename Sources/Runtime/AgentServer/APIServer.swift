@@ -403,12 +403,8 @@ package final class APIServer: Sendable {
     let path = request.rawPath
     let asking = PageRequest(
       http: request, caller: caller,
-      parts: Routes.segments(of: path).map { PercentEncoding.decode($0, plusIsSpace: false) },
-      input: { [service] run, step throws(Problem) in
-        do throws(RequestRefusedError) { return try await service.input(ofStep: step, in: run) } catch {
-          throw Problem(error, withData: caller.seesData)
-        }
-      }, agent: service, clock: clock(), isSandbox: service.agent.isSandbox)
+      parts: Routes.segments(of: path).map { PercentEncoding.decode($0, plusIsSpace: false) }, agent: service,
+      clock: clock(), isSandbox: service.agent.isSandbox)
     if let answer = try await Pages.answer(asking) { return masked(answer) }
     throw Problem(.noSuchPath, "there is no page at \(path.shortened)")
   }

@@ -35,7 +35,7 @@ package struct ReadLogs: Operation {
   package func run(
     on run: RunReference, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> PrintedPiece {
-    if find != nil, before != nil {
+    if find?.isEmpty == false, before != nil {
       throw RequestRefusedError(.request, "'find' searches forwards: give 'from' with it, and not 'before'")
     }
     var query = PrintedQuery()
