@@ -204,9 +204,11 @@ final class RunLogs: Sendable {
     return log
   }
 
-  /// About how many bytes of text a record has; a record begins with what all have, and its text is last.
+  /// About how many bytes of text a record has, its line ends included; the text is its last member.
   private static func textSize(of record: ArraySlice<UInt8>) -> Int {
-    record.place(of: Array(",\"text\":\"".utf8)).map { max(1, record.endIndex - $0 - 10) } ?? record.count
+    guard let start = record.place(of: Array(",\"text\":\"".utf8)) else { return record.count }
+    // A line end within it has two bytes.
+    return max(1, record.endIndex - start - 9 - PrintedChunk.lineCount(of: record))
   }
 
   private static func line(_ bytes: ArraySlice<UInt8>) -> PrintedLine? {
