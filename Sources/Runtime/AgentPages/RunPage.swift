@@ -1,4 +1,4 @@
-// One run: the reason for its state, a person's actions, its steps, its inputs and outputs, and its log.
+// One run: the reason for its state, a person's actions, its steps, its inputs and outputs, and the end of its log.
 import Agent
 import Operations
 import Basics
@@ -41,7 +41,9 @@ extension Pages {
           content.append(Part.heading(Markup(title)) + part)
         }
       }
-      content.append(try await latestLines(of: run, request, within: room(beside: content)))
+      content.append(
+        .element("p", [:], Part.link("All outputs and files", to: pagePath("runs", run.id, "outputs"))))
+      content.append(try await latestLines(of: run, nil, request, within: room(beside: content)))
     } else {
       content.append(
         .element("p", ["class": "quiet"], "Inputs, outputs and messages need a token with the scope 'data'."))
@@ -225,74 +227,6 @@ extension Pages {
       .element(
         "details", ["class": "small"], .element("summary", [:], "The same on the command line"),
         .element("p", [:], Part.code("\(command) --done | --retry | --fail"))))
-  }
-
-  // MARK: The log
-
-  /// The most lines on the page of a run.
-  private static let mostLines = 200
-
-  /// - Parameter room: The most bytes of them.
-  private static func latestLines(
-    of run: RunRecord, _ request: PageRequest, within room: Int
-  ) async throws(Problem) -> Markup {
-    let latest = try await request.ask(
-      ReadLogs.with {
-        $0.run = run.id
-        $0.from = -mostLines - 1
-      }
-    ).lines
-    guard !latest.isEmpty else { return .nothing }
-    var (left, fitting) = (room, 0)
-    for line in latest.suffix(mostLines).reversed() {
-      left -= line.text.utf8.count + line.step.utf8.count + 20
-      if left < 0 { break }
-      fitting += 1
-    }
-    let shown = max(1, fitting)
-    let isAll = latest.count <= shown
-    return Part.heading(isAll ? "Printed" : "Printed: the latest \(counted(shown, "line"))")
-      + lines(latest.suffix(shown), request)
-      + (isAll ? .nothing : .element("p", [:], Part.link("All lines", to: pagePath("runs", run.id, "logs"))))
-  }
-
-  static func lines(_ lines: [PrintedLine], _ request: PageRequest) -> Markup {
-    let text = lines.map { "\(request.clock.time($0.at))  \($0.step)  \($0.text.printed)" }.joined(separator: "\n")
-    return .element("pre", ["tabindex": "0", "aria-label": "Printed"], Markup(text))
-  }
-
-  /// The log of a run, in pieces.
-  static func logs(_ request: PageRequest, _ name: String) async throws(Problem) -> HTTPServerResponse {
-    let run = try await displayed(request, name)
-    let from = max(0, request.given("from").flatMap { Int($0) } ?? 0)
-    let step = request.given("step")
-    let piece = try await request.ask(
-      ReadLogs.with {
-        $0.run = run.id
-        $0.step = step
-        $0.from = from
-      })
-    let more: Markup =
-      piece.isLast
-      ? .nothing
-      : .element(
-        "p", ["class": "actions"],
-        .element(
-          "a",
-          [
-            "class": "button", "rel": "next",
-            "href": pagePath("runs", run.id, "logs", query: [("step", step ?? ""), ("from", "\(piece.next)")]),
-          ], "Next lines"))
-    // The end of an open run's log is kept up to date.
-    let live: PageFrame.Live? =
-      piece.isLast && !run.status.isEnded
-      ? .init(seconds: 2, announcement: "\(counted(piece.lines.count, "line"))", isOfRunAlone: true) : nil
-    return request.frame(
-      "Printed by \(run.recipe)", "/runs", live: live,
-      Part.crumbs(("Runs", "/runs"), (run.recipe, pagePath("runs", run.id))),
-      .element("h1", [:], "Printed"),
-      piece.lines.isEmpty ? .element("p", ["class": "none"], "Nothing was printed.") : lines(piece.lines, request), more
-    )
   }
 }
 

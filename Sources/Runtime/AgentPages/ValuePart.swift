@@ -85,6 +85,7 @@ private struct ShownValue {
   private mutating func scalar(_ value: Value) -> Markup? {
     if let text = value.string {
       if text.isEmpty { return .element("span", ["class": "quiet"], "empty") }
+      if text.isWebLink { return .element("a", ["href": text, "rel": "noreferrer"], fitting(text)) }
       let displayed = fitting(text)
       if text.utf8.count > ShownValue.longestUnboxed {
         return .element(
@@ -117,5 +118,13 @@ private struct ShownValue {
       list.count > rows.count
       ? .element("p", ["class": "quiet small"], "and \(list.count - rows.count) more") : .nothing
     return Part.table(name, headings.map { $0.shortened(to: 200) }, rows, isPlain: true) + rest
+  }
+}
+
+extension String {
+  /// Whether it is an address of a page elsewhere, in characters that can't be taken for others.
+  fileprivate var isWebLink: Bool {
+    utf8.starts(with: "https://".utf8) && utf8.count > 8 && utf8.count <= 2000
+      && utf8.allSatisfy { (0x21...0x7E).contains($0) }
   }
 }

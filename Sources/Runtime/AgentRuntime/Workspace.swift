@@ -371,6 +371,9 @@ package struct Workspace: Sendable {
       named: named)
   }
 
+  /// The files that no run may write, without those of one run.
+  var filesOfErrand: OwnFiles { ownFiles(with: [], from: nil, naming: namedFiles) }
+
   /// The files that errand.yaml and the locks of plugins name: programs with their arguments, documents, certificates;
   /// and recipes outside the folders of recipes that others call.
   ///

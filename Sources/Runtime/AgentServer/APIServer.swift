@@ -347,7 +347,10 @@ package final class APIServer: Sendable {
         }
       }
       let view: Asked.View
-      do throws(RequestRefusedError) { view = try await Asked.view(answer, for: caller) } catch {
+      do throws(RequestRefusedError) {
+        if let body = try await Asked.body(answer, for: caller) { return body.response(hiding: store.secrets) }
+        view = try await Asked.view(answer, for: caller)
+      } catch {
         throw Problem(error, withData: caller.seesData)
       }
       if view is NoContent { return HTTPServerResponse(status: head.status ?? status, headers: headers) }
@@ -412,12 +415,8 @@ package final class APIServer: Sendable {
     let version = await PageVersion(of: request, parts, for: caller, in: service, at: time.now())
     if version.isSeen { return HTTPServerResponse(status: 204) }
     let asking = PageRequest(
-      http: request, caller: caller, parts: parts,
-      input: { [service] run, step throws(Problem) in
-        do throws(RequestRefusedError) { return try await service.input(ofStep: step, in: run) } catch {
-          throw Problem(error, withData: caller.seesData)
-        }
-      }, agent: service, clock: clock(), isSandbox: service.agent.isSandbox, version: version)
+      http: request, caller: caller, parts: parts, agent: service, clock: clock(), isSandbox: service.agent.isSandbox,
+      version: version)
     if let answer = try await Pages.answer(asking) { return masked(answer) }
     throw Problem(.noSuchPath, "there is no page at \(path.shortened)")
   }

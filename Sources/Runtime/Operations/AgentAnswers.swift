@@ -575,10 +575,14 @@ package struct ScheduleListAnswer: FieldSet {
 
 /// One line that a program of a run printed.
 package struct LineAnswer: FieldSet {
+  @Field("The number of the line in the log, from 1.") package var number: Int
   @Field("When it was printed.") package var at: Timestamp
   @Field("The path of the step.") package var step: String
   @Field("The attempt, from 1.") package var attempt: Int
-  @Field("The line.") package var text: String
+  @Field("output, errors, or note for a remark of Errand's own.") package var stream: String
+  @Field("The line as it was printed, with its control sequences.") package var text: String
+  @Field("With `find`: whether the line shows the text; the other lines are around one that does.")
+  package var isMatch: Bool?
 
   package init() {}
 }
@@ -587,7 +591,27 @@ package struct LineAnswer: FieldSet {
 package struct LogAnswer: FieldSet {
   @Field("The lines, in order.") package var items: [LineAnswer]
   @Field("Where to continue.") package var next: Int
+  @Field("How many lines are before these, if there are any: `before` reads the last of them.")
+  package var earlier: Int?
   @Field("Whether these are the last lines so far.") package var isLast: Bool
+
+  package init() {}
+}
+
+/// A file that an action wrote.
+package struct FileAnswer: FieldSet {
+  @Field("The number, for the path of the file.") package var number: Int
+  @Field("The path below the folder of errand.yaml, or the name alone of a file elsewhere.") package var name: String
+  @Field("The path of the step.") package var step: String
+  @Field("The size when it was written, if the action says it.") package var bytes: Int?
+  @Field("When the step ended.") package var writtenAt: Timestamp
+
+  package init() {}
+}
+
+/// The files that the actions of a run wrote.
+package struct FileListAnswer: FieldSet {
+  @Field("The files, in the order of their steps.") package var items: [FileAnswer]
 
   package init() {}
 }

@@ -1,8 +1,8 @@
 package import Agent
 package import Basics
 import Calendars
-package import RunState
-package import Runs
+import RunState
+import Runs
 
 // Requests that only read. None of them reads a finished run whole.
 extension AgentParts {
@@ -170,12 +170,12 @@ extension AgentParts {
   /// The most bytes of large values that are read to compute an input.
   private static let mostInputBytes = 4 << 20
 
-  /// The input of a step of a run, computed again from its record; nil where that can't be done.
-  package func input(
+  /// The input of a step of a run, computed again from its record, and the step's place in its recipe; nil where that
+  /// can't be done.
+  func input(
     ofStep step: StepPath, in run: RunRecord
-  ) async throws(RequestRefusedError) -> StepReplay.Input? {
-    guard let findInput else { return nil }
-    if run.erasedAt != nil { return .unknown }
+  ) async throws(RequestRefusedError) -> (input: StepReplay.Input, place: RecipePlace?)? {
+    guard let findInput = served?.findInput else { return nil }
     var facts = RunFacts(run: run, now: time.now(), others: [], events: [])
     for (name, blob) in facts.missingValues(at: step, upTo: AgentParts.mostInputBytes) {
       facts.values[name] = try await value(of: blob)

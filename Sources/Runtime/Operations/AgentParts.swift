@@ -25,7 +25,7 @@ package struct AgentParts: Sendable {
   /// Nil where there are no connections.
   let survey: ServedRecipes.Survey?
   /// Nil where recipes aren't read.
-  var findInput: ServedRecipes.InputFinder?
+  var served: ServedRecipes?
   /// The browsers that are logged in.
   package let sessions = SessionTable()
   /// Distinguishes what this agent answers from the answers of the agent before a restart, and can't be guessed.

@@ -255,8 +255,8 @@ package final class FileStateStore: LocalStateStore {
     published.versions.withLock { $0.notePrinted(by: id) }
   }
 
-  package func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece {
-    try await on(printing) { [printed] () throws(StateError) in try printed.piece(of: id, from: position) }.get()
+  package func printed(ofRun id: String, at point: PrintedPoint) async throws(StateError) -> PrintedChunk {
+    try await on(printing) { [printed] () throws(StateError) in try printed.chunk(of: id, at: point) }.get()
   }
 
   package func removeLog(ofRun id: String) async throws(StateError) {

@@ -6,7 +6,7 @@ package final class MemoryStateStore: LocalStateStore {
   private struct Content {
     var state = State()
     var blobs: [String: [UInt8]] = [:]
-    var printed: [String: (lines: [PrintedLine], size: Int)] = [:]
+    var printed: [String: (records: [String], size: Int)] = [:]
     var isClosed = false
     var versions = StateVersions()
     var linkKey: LinkKey?
@@ -87,23 +87,14 @@ package final class MemoryStateStore: LocalStateStore {
     content.withLock { content in
       if content.isClosed { return }
       var log = content.printed.removeValue(forKey: id) ?? ([], 0)
-      log.lines += PrintedLine.fitting(lines, after: &log.size)
+      log.records += PrintedLine.fitting(lines, after: &log.size).compactMap { try? $0.storedText }
       content.printed[id] = log
       content.versions.notePrinted(by: id)
     }
   }
 
-  package func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece {
-    content.withLock { content in
-      let lines = content.printed[id]?.lines ?? []
-      let start = PrintedPiece.start(at: position, of: lines.count)
-      var (end, size) = (start, 0)
-      while end < lines.count, size < PrintedPiece.size {
-        size += lines[end].text.utf8.count
-        end += 1
-      }
-      return PrintedPiece(lines: Array(lines[start..<end]), next: end, isLast: end == lines.count)
-    }
+  package func printed(ofRun id: String, at point: PrintedPoint) async throws(StateError) -> PrintedChunk {
+    content.withLock { PrintedChunk(of: $0.printed[id]?.records ?? [], at: point) }
   }
 
   package func removeLog(ofRun id: String) async throws(StateError) {

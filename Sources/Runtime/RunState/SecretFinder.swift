@@ -254,6 +254,11 @@ package struct SecretFinder: Sendable {
     return names
   }
 
+  /// The names of the secrets in bytes, such as those of a file.
+  package func names(in bytes: [UInt8]) -> [String] {
+    Set(finds(in: bytes).map { needles[$0.needle].name }).sorted { $0.precedesByScalars($1) }
+  }
+
   /// The text with each secret as `•••`; compared by bytes, because a secret may combine with the character after it.
   ///
   /// - Parameter isCut: Whether the text may be cut off inside a secret, whose beginning at the end is then masked as

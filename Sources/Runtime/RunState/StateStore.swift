@@ -102,10 +102,8 @@ package protocol StateStore: Sendable {
   /// - Parameter fail: Called once if the run's log can't be written and is given up.
   func keepPrinted(
     _ lines: [PrintedLine], ofRun id: String, orElse fail: @escaping @Sendable (StateError) -> Void)
-  /// Some lines that programs of a run printed, from a position on; 0 is the beginning, and each piece names the next.
-  ///
-  /// A negative position is that many lines before the end, as far as they fit in a piece.
-  func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece
+  /// A part of what programs of a run printed; `printed(ofRun:_:)` reads the lines in it.
+  func printed(ofRun id: String, at point: PrintedPoint) async throws(StateError) -> PrintedChunk
   /// Removes what programs of a run printed, if anything is kept.
   func removeLog(ofRun id: String) async throws(StateError)
 

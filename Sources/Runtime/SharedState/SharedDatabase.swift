@@ -474,10 +474,8 @@ package protocol SharedDatabase: Sendable {
   // MARK: Program output
 
   func addLines(_ lines: [String], ofRun id: String) async throws(DatabaseError)
-  /// Lines from a position on, or as many before the end as a negative one says; and whether there are more.
-  func lines(
-    ofRun id: String, from position: Int, bytes: Int
-  ) async throws(DatabaseError) -> (lines: [String], start: Int, isLast: Bool)
+  /// A part of the lines of a run, whose places are marked by rows.
+  func lines(ofRun id: String, at point: PrintedPoint) async throws(DatabaseError) -> PrintedChunk
   func removeLines(ofRun id: String) async throws(DatabaseError)
 
   // MARK: Upkeep

@@ -508,13 +508,11 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     printing.keep(lines, ofRun: id, orElse: fail)
   }
 
-  package func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece {
+  package func printed(ofRun id: String, at point: PrintedPoint) async throws(StateError) -> PrintedChunk {
     await printing.settle()
-    let (lines, start, isLast) = try await attempt { [database] () async throws(DatabaseError) in
-      try await database.lines(ofRun: id, from: position, bytes: PrintedPiece.size)
+    return try await attempt { [database] () async throws(DatabaseError) in
+      try await database.lines(ofRun: id, at: point)
     }
-    return PrintedPiece(
-      lines: lines.compactMap { try? PrintedLine(text: $0) }, next: start + lines.count, isLast: isLast)
   }
 
   package func removeLog(ofRun id: String) async throws(StateError) {

@@ -177,17 +177,8 @@ package final class SimulatedConnection: SharedDatabase {
     database.write { $0.lines[id, default: []] += lines }
   }
 
-  package func lines(
-    ofRun id: String, from position: Int, bytes: Int
-  ) async throws(DatabaseError) -> (lines: [String], start: Int, isLast: Bool) {
-    let lines = try await tables().lines[id] ?? []
-    let start = PrintedPiece.start(at: position, of: lines.count)
-    var (end, size) = (start, 0)
-    while end < lines.count, size < bytes {
-      size += lines[end].utf8.count
-      end += 1
-    }
-    return (Array(lines[start..<end]), start, end == lines.count)
+  package func lines(ofRun id: String, at point: PrintedPoint) async throws(DatabaseError) -> PrintedChunk {
+    PrintedChunk(of: try await tables().lines[id] ?? [], at: point)
   }
 
   package func removeLines(ofRun id: String) async throws(DatabaseError) {

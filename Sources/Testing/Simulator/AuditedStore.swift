@@ -57,8 +57,8 @@ extension WrappingStore {
   ) {
     store.keepPrinted(lines, ofRun: id, orElse: fail)
   }
-  package func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece {
-    try await store.printed(ofRun: id, from: position)
+  package func printed(ofRun id: String, at point: PrintedPoint) async throws(StateError) -> PrintedChunk {
+    try await store.printed(ofRun: id, at: point)
   }
   package func removeLog(ofRun id: String) async throws(StateError) { try await store.removeLog(ofRun: id) }
   package func compact() async throws(StateError) { try await store.compact() }

@@ -105,7 +105,7 @@
     kept = {
       open: [...live.querySelectorAll('details[open] > summary')].map(name),
       focus: live.contains(document.activeElement) ? name(document.activeElement) : null,
-      scrolled: [...live.querySelectorAll('pre, .scroll')].map((box) => [
+      scrolled: [...live.querySelectorAll('pre, .scroll, .log')].map((box) => [
         // What is looked at from its end is followed.
         box.scrollLeft, box.scrollTop > 0 && box.scrollTop + box.clientHeight >= box.scrollHeight - 4 ? 1e9 : box.scrollTop,
       ]),
@@ -115,7 +115,7 @@
     const live = document.getElementById('live');
     if (!kept || !live) return;
     live.querySelectorAll('details > summary').forEach((s) => { if (kept.open.includes(name(s))) s.parentElement.open = true; });
-    live.querySelectorAll('pre, .scroll').forEach((box, i) => { if (kept.scrolled[i]) [box.scrollLeft, box.scrollTop] = kept.scrolled[i]; });
+    live.querySelectorAll('pre, .scroll, .log').forEach((box, i) => { if (kept.scrolled[i]) [box.scrollLeft, box.scrollTop] = kept.scrolled[i]; });
     if (kept.focus) [...live.querySelectorAll('a, button, summary, [tabindex]')].find((e) => name(e) === kept.focus)?.focus({ preventScroll: true });
     kept = null;
   });
