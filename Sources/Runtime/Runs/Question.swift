@@ -26,7 +26,7 @@ extension WaitRunner {
     var wait = WaitRecord(
       .approval, wakeAt: limit, prompt: try text(question.prompt) ?? "", by: question.by,
       url: question.hasLink ? run.journal.current.url("approvals", run.id, path) : nil)
-    var asked = AskedRecord()
+    var asked = QuestionRecord()
     (asked.yes, asked.no) = (try text(question.yes), try text(question.no))
     (asked.goesOnAfterNo, asked.goesOnAfterTimeout) = (goesOnAfterNo, question.onTimeout == .continue)
     asked.next = run.recipe.steps(after: step).titlesUpToQuestion.map { run.redactor.redact($0) }
@@ -43,7 +43,7 @@ extension WaitRunner {
         asked.links.append(link)
       }
     }
-    wait.asked = asked
+    wait.question = asked
     return wait
   }
 
