@@ -16,6 +16,8 @@ package struct PageFrame {
   /// Whether every service is made up, which each page says then.
   var isSandbox: Bool
   var version = PageVersion()
+  /// Whether it is shown without a way to other pages.
+  var isAlone = false
   var content: Markup
   /// A digest of the content of a live page.
   private let digest: String
@@ -47,7 +49,7 @@ package struct PageFrame {
   }
 
   private static let sections = [
-    ("/", "Now"), ("/runs", "Runs"), ("/approvals", "Approvals"), ("/recipes", "Recipes"), ("/schedules", "Schedules"),
+    ("/", "Now"), ("/runs", "Runs"), ("/approvals", "Questions"), ("/recipes", "Recipes"), ("/schedules", "Schedules"),
     ("/state", "State"),
   ]
 
@@ -89,6 +91,7 @@ package struct PageFrame {
           "form", ["class": "who", "method": "post", "action": "/logout"], .element("span", [:], Markup(visitor)),
           .element("button", ["class": "plain"], "Log out")))
     }
+    let title = isAlone ? self.title : "\(self.title) · Errand"
     return .element(
       "html", ["lang": "en"],
       .element(
@@ -101,14 +104,14 @@ package struct PageFrame {
             "content":
               #"{"allowEval":false,"includeIndicatorStyles":false,"selfRequestsOnly":true,"historyCacheSize":0}"#,
           ]),
-        .element("title", [:], "\(title) · Errand"),
+        .element("title", [:], Markup(title)),
         .element("link", ["rel": "icon", "href": PageAssets.path("errand.svg"), "type": "image/svg+xml"]),
         .element("link", ["rel": "stylesheet", "href": PageAssets.path("errand.css")]),
-        .element("script", ["src": PageAssets.path("htmx.js"), "defer": ""]),
+        isAlone ? .nothing : .element("script", ["src": PageAssets.path("htmx.js"), "defer": ""]),
         .element("script", ["src": PageAssets.path("errand.js"), "defer": ""])),
       .element(
         "body", [:], .element("a", ["class": "skip", "href": "#main"], "Skip to the content"),
-        .element("header", ["class": "top"], .element("div", [:], Markup(top)), sandbox),
+        isAlone ? sandbox : .element("header", ["class": "top"], .element("div", [:], Markup(top)), sandbox),
         .element("main", ["id": "main", "tabindex": "-1"], main)))
   }
 
