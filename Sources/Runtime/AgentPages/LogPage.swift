@@ -181,7 +181,7 @@ private struct LogPage {
     let content = isByStep ? try await attempts() : try await lines()
     return request.frame(
       "Printed by \(run.recipe)", "/runs",
-      live: isFollowing && !isByStep ? .init(seconds: 2, announcement: content.announcement) : nil,
+      live: isFollowing && !isByStep ? .init(seconds: 2, announcement: content.announcement, isOfRunAlone: true) : nil,
       Part.crumbs(("Runs", "/runs"), (run.recipe, pagePath("runs", run.id))),
       .element(
         "h1", [:], "Printed", step.map { " by " + Part.code($0) } ?? .nothing,

@@ -17,6 +17,12 @@ extension Part {
       ? .element("p", ["class": "quiet small"], "The rest is left out here; the command line shows all.") : .nothing
     return .element("div", ["class": "card"], content, note)
   }
+
+  /// A value that holds no others, as a cell of a table shows it; nil for a list or an object.
+  static func scalar(_ value: Value) -> Markup? {
+    var shown = ShownValue(left: mostBytes / 2)
+    return shown.scalar(value)
+  }
 }
 
 /// A value on a page, as far as there is room.
@@ -82,7 +88,7 @@ private struct ShownValue {
     return markup
   }
 
-  private mutating func scalar(_ value: Value) -> Markup? {
+  mutating func scalar(_ value: Value) -> Markup? {
     if let text = value.string {
       if text.isEmpty { return .element("span", ["class": "quiet"], "empty") }
       if text.isWebLink { return .element("a", ["href": text, "rel": "noreferrer"], fitting(text)) }

@@ -1,7 +1,7 @@
 package import Agent
 package import Basics
 import Calendars
-import RunState
+package import RunState
 import Runs
 
 // Requests that only read. None of them reads a finished run whole.
