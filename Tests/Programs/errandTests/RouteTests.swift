@@ -37,7 +37,7 @@ import Testing
       "/workers", "/tokens", "/state", "/help",
       "/recipes/\(values["recipe"] ?? "x")", "/schedules/\(PercentEncoding.encode(values["schedule"] ?? "x"))",
       "/runs/\(values["run"] ?? "x")", "/runs/\(values["run"] ?? "x")/steps/ask", "/runs/\(values["run"] ?? "x")/logs",
-      "/approvals/\(values["run"] ?? "x")/ask", "/plans/0",
+      "/approvals/\(values["run"] ?? "x")/ask", "/plans/0", "/forms/y",
     ] { found.append(Address(method: "GET", path: path)) }
     found += [
       Address(method: "POST", path: "/hooks/x", body: "{}"), Address(method: "POST", path: "/logout", body: ""),
@@ -79,7 +79,8 @@ import Testing
 
   @Test func `every address checks host, origin and token in this order`() async throws {
     let hook = "on: [{ webhook: { path: x, verify: { none: true } } }]\nsteps: [{ let: { a: 1 } }]\n"
-    let bench = try await APITests.Bench(["hook": hook])
+    let form = "on: [{ form: { path: y, open: public } }]\nsteps: [{ let: { a: 1 } }]\n"
+    let bench = try await APITests.Bench(["hook": hook, "form": form])
     let token = try await bench.token("all", RunState.TokenScope.allCases.flatMap { ["--scope", $0.rawValue] })
     let all: HTTPHeaders = ["Authorization": "Bearer \(token)"]
     let addresses = Self.addresses(["recipe": "sum", "schedule": "sum", "run": "last"])
