@@ -42,7 +42,7 @@ import Testing
       "/runs/\(values["run"] ?? "x")/logs.txt", "/runs/\(values["run"] ?? "x")/outputs",
       "/runs/\(values["run"] ?? "x")/outputs.json", "/runs/\(values["run"] ?? "x")/outputs/x.csv",
       "/runs/\(values["run"] ?? "x")/files/1",
-      "/approvals/\(values["run"] ?? "x")/ask", "/plans/0",
+      "/approvals/\(values["run"] ?? "x")/ask", "/plans/0", "/forms/y",
     ] { found.append(Address(method: "GET", path: path)) }
     found += [
       Address(method: "POST", path: "/hooks/x", body: "{}"), Address(method: "POST", path: "/logout", body: ""),
@@ -84,7 +84,8 @@ import Testing
 
   @Test func `every address checks host, origin and token in this order`() async throws {
     let hook = "on: [{ webhook: { path: x, verify: { none: true } } }]\nsteps: [{ let: { a: 1 } }]\n"
-    let bench = try await APITests.Bench(["hook": hook])
+    let form = "on: [{ form: { path: y, open: public } }]\nsteps: [{ let: { a: 1 } }]\n"
+    let bench = try await APITests.Bench(["hook": hook, "form": form])
     let token = try await bench.token("all", RunState.TokenScope.allCases.flatMap { ["--scope", $0.rawValue] })
     let all: HTTPHeaders = ["Authorization": "Bearer \(token)"]
     let addresses = Self.addresses(["recipe": "sum", "schedule": "sum", "run": "last"])
