@@ -78,7 +78,7 @@ import Testing
     try await store.append(.tokenIssued(token))
     try await store.close()
     let snapshot = try JSON.parse(Files.read("\(copy.path)/state.json"))
-    #expect(snapshot["format"]?.int == 5)
+    #expect(snapshot["format"]?.int == StateFormat.version)
     let again = try await FileStateStore.open(copy.path, program: "errand 0.6")
     #expect(await again.tokens().map(\.name) == ["admin", "reader"])
     #expect(await again.tokens().first == token)
