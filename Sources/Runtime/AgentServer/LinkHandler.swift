@@ -135,8 +135,7 @@ struct LinkHandler {
     do throws(RequestRefusedError) {
       try await service.decide(known.run.id, known.step.path, decision, seeing: form["question"] ?? "")
     } catch {
-      guard [.notAsked, .ended, .conflict].contains(error.kind),
-        let now = try await self.known(String(request.rawPath.dropFirst(LinkKey.root.count)))
+      guard [.notAsked, .ended, .conflict].contains(error.kind), let now = try await settled(request, after: error)
       else { throw Problem(error) }
       // Another person was faster, or the same one pressed twice.
       if !isAsking(now) { return ended(now, choice, isPost: true) }
@@ -145,6 +144,25 @@ struct LinkHandler {
         fault: "Another question is asked now. Look at it, and decide again.", status: 409)
     }
     return pages.recorded(known.run, known.step, decision)
+  }
+}
+
+extension LinkHandler {
+  /// How often a decision that is on its way to the state is looked for, and how long after each look.
+  private static let (mostLooks, pause) = (100, TimeSpan.milliseconds(20))
+
+  /// The question after a refusal, once the decision that led to it is in the state.
+  private func settled(
+    _ request: HTTPServerRequest, after refusal: RequestRefusedError
+  ) async throws(Problem) -> Known? {
+    let text = String(request.rawPath.dropFirst(LinkKey.root.count))
+    var now = try await known(text)
+    guard refusal.kind == .notAsked else { return now }
+    for _ in 0..<LinkHandler.mostLooks where now.map(isAsking) ?? false {
+      try? await authenticator.time.sleep(for: LinkHandler.pause)
+      now = try await known(text)
+    }
+    return now
   }
 }
 
