@@ -56,7 +56,9 @@ enum Routes {
   }
 
   /// What a segment of a declared path has after its parameter, such as `.csv`.
-  static func suffix(of segment: String) -> String { segment.firstIndex(of: "}").map { String(segment[$0...].dropFirst()) } ?? "" }
+  static func suffix(of segment: String) -> String {
+    segment.firstIndex(of: "}").map { String(segment[$0...].dropFirst()) } ?? ""
+  }
 
   static func segments(of path: String) -> [String] {
     path.utf8.dropFirst().split(separator: ASCII.slash, omittingEmptySubsequences: false).map {

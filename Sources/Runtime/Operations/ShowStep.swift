@@ -6,7 +6,8 @@ import Runs
 
 package struct ShowStep: Operation {
   package static let name = "step"
-  package static let summary = "Shows one step of a run: its input and output, its attempts, and its place in the recipe."
+  package static let summary =
+    "Shows one step of a run: its input and output, its attempts, and its place in the recipe."
   package static let scopes = Scopes.token(.data)
   package static let route: Route? = .get("/runs/{run}/steps/{step}")
   package static let command: String? = "runs show"

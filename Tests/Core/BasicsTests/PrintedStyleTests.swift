@@ -40,7 +40,9 @@ import Testing
 
   @Test func `no sequence of bytes is refused`() {
     var random = SeededGenerator(seed: 7)
-    let pieces = ["\u{1B}", "[", "38", ";", "5", "2", ":", "m", "K", "1K", "2K", "\r", "\u{8}", "a", "ä", "\u{9B}", "]", "-"]
+    let pieces = [
+      "\u{1B}", "[", "38", ";", "5", "2", ":", "m", "K", "1K", "2K", "\r", "\u{8}", "a", "ä", "\u{9B}", "]", "-",
+    ]
     for _ in 0..<20_000 {
       var text = ""
       for _ in 0..<Int.random(in: 0..<14, using: &random) { text += pieces.randomElement(using: &random) ?? "" }

@@ -92,7 +92,30 @@ import Testing
     ReadLogs.with {
       $0.run = "r1"
       $0.step = "a"
+      $0.attempt = 2
       $0.from = 12
+      $0.before = 20
+      $0.find = "error"
+      $0.lines = 3
+    },
+    DownloadLog.with {
+      $0.run = "r1"
+      $0.step = "a"
+      $0.attempt = 2
+    },
+    ReadOutputs.with { $0.run = "r1" },
+    DownloadTable.with {
+      $0.run = "r1"
+      $0.name = "rows"
+    },
+    ListRunFiles.with { $0.run = "r1" },
+    DownloadFile.with {
+      $0.run = "r1"
+      $0.number = "1"
+    },
+    ShowStep.with {
+      $0.run = "r1"
+      $0.step = "a"
     },
     CollectFacts.with {
       $0.about = Stored(
