@@ -134,7 +134,7 @@ import Testing
     #expect(try await bench.get(page, seen: version).status == 204)
     // An event that the run doesn't take is told of.
     try await bench.store.append(
-      .eventReceived(EventRecord(id: "e1", name: "paid", receivedAt: bench.time.now(), run: asks)))
+      .eventReceived(EventRecord(id: "e1", name: "paid", run: asks, receivedAt: bench.time.now())))
     #expect(try await bench.get(page, seen: version).status == 200)
     page = "/approvals/\(asks)/ask"
     version = try await bench.version(page)
@@ -242,9 +242,9 @@ import Testing
     let bench = try await Bench(recipes)
     let (id, at) = ("0199a3f2-4c00-7abc-8def-000000000001", bench.time.now())
     let rows = Value.list((0..<400).map { .object(["name": .string("<\($0)&'\">"), "n": .int($0)]) })
-    let texts = Value.object(
-      Dictionary(uniqueKeysWithValues: (0..<40).map { ("t\($0)", .string(String(repeating: "\"<&ä", count: 3_000))) }))
-    let error = RunError(.failed, String(repeating: "<failed> ", count: 1_000), step: "each[0]")
+    let texts = Value.map(
+      ValueMap((0..<40).map { ("t\($0)", Value.string(String(repeating: "\"<&ä", count: 3_000))) }))
+    let error = RunError(.network, String(repeating: "<failed> ", count: 1_000), step: "each[0]")
     var events: [StateEvent] = [
       .runCreated(
         RunCreated(
