@@ -244,7 +244,7 @@ import Testing
     let rows = Value.list((0..<400).map { .object(["name": .string("<\($0)&'\">"), "n": .int($0)]) })
     let texts = Value.map(
       ValueMap((0..<40).map { ("t\($0)", Value.string(String(repeating: "\"<&ä", count: 3_000))) }))
-    let error = RunError(.validation, String(repeating: "<failed> ", count: 1_000), step: "each[0]")
+    let error = RunError(.network, String(repeating: "<failed> ", count: 1_000), step: "each[0]")
     var events: [StateEvent] = [
       .runCreated(
         RunCreated(

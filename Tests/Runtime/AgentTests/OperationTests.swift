@@ -84,10 +84,13 @@ import Testing
       $0.run = "r"
       $0.limit = 5
       $0.from = 3
+      $0.parent = "each"
+      $0.status = [Word(.failed), Word(.uncertain)]
     },
     ExplainRun.with {
       $0.run = "r"
       $0.alone = true
+      $0.timeless = true
     },
     ReadLogs.with {
       $0.run = "r1"
