@@ -100,7 +100,8 @@ struct InputReader {
       }
       // A faulty default is a default nevertheless, so that the input is not missing elsewhere.
       declaration.fallback =
-        isSecret ? .null : computed(fallback, declaration) ?? literal(fallback, declaration, of: "default", in: name) ?? .null
+        isSecret
+        ? .null : computed(fallback, declaration) ?? literal(fallback, declaration, of: "default", in: name) ?? .null
     }
     return Recipe.Input(declaration: declaration, isSecret: isSecret)
   }
@@ -122,7 +123,7 @@ struct InputReader {
     switch type {
     case .int, .double, .timestamp, .duration: break
     case .string where word == .field:
-      // Of a text that a person types they are lengths.
+      // For a text that a person types, they are lengths.
       return [("min", Limit.minLength), ("max", Limit.maxLength)].compactMap { key, limit in
         fields[key].flatMap { findings.int($0, of: "'\(key)' of a text", in: 0...100_000) }.map(limit)
       }

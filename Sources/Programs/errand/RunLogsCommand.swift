@@ -21,7 +21,7 @@ struct RunLogsCommand: DispatchedCommand {
   let dispatch: Dispatch
   let session: RunSession
 
-  /// The lines of each attempt of each step, those that came at once together.
+  /// The lines by step and attempt; lines that came at once are together.
   private typealias Printed = [StepPath: [PrintedLine]]
 
   func run() async throws(RuntimeError) -> ExitCode {

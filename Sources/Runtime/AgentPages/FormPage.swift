@@ -4,7 +4,7 @@ package import Basics
 package import HTTPServer
 package import Recipes
 
-/// What a person filled in, and the values that it stands for.
+/// The texts that a person filled in, and their values.
 package struct FilledForm: Sendable {
   fileprivate var given: StartForm.Given
   /// Nil if anything is wrong.
@@ -37,7 +37,7 @@ package struct FormPage {
     self.isSandbox = isSandbox
   }
 
-  /// The form to fill in, perhaps with what was typed before.
+  /// The form to fill in, perhaps with earlier texts.
   ///
   /// - Parameters:
   ///   - key: The key of this page.

@@ -1,4 +1,4 @@
-// What a run gave: its outputs, lists of objects as tables by page, and the files that its actions wrote.
+// The results of a run: its outputs, lists of objects as tables by page, and the files that its actions wrote.
 import Agent
 import Basics
 import HTTPServer

@@ -1,4 +1,4 @@
-// A question as pages show it: to people who have logged in, and to those who come by a link that carries the right.
+// A question as pages show it: to people who have logged in, and to people with a link that carries the right.
 //
 // The buttons stay in sight at the bottom edge, however long the question is: it scrolls in a box of its own, which shows
 // some rows at a time and can be filtered. All of it is one form, so that the buttons have room to stick to; the filter
@@ -73,7 +73,7 @@ struct QuestionPart {
         ]), .element("button", ["form": "find"], "Show"))
   }
 
-  /// Links to the rows before and after those that are shown.
+  /// Links to the rows before and after the shown ones.
   private func pages(_ first: Int, of count: Int, _ wanted: String) -> Markup {
     guard count > QuestionPart.mostRows else { return .nothing }
     let last = min(first + QuestionPart.mostRows, count)
@@ -88,7 +88,9 @@ struct QuestionPart {
 
   /// The cells of a line `what: before → after`, as recipes write changes; nil if it is none.
   private static func change(_ line: String) -> [Markup]? {
-    guard let arrow = line.utf8Parts(around: " → "), let colon = arrow.before.utf8Parts(around: ": ") else { return nil }
+    guard let arrow = line.utf8Parts(around: " → "), let colon = arrow.before.utf8Parts(around: ": ") else {
+      return nil
+    }
     return [
       Markup(colon.before),
       .element("span", ["class": colon.after == "none" ? "quiet" : "before"], Markup(colon.after)),
@@ -98,7 +100,7 @@ struct QuestionPart {
 
   // MARK: The consequences
 
-  /// What follows from either decision, and from none; nothing for a question of a version that didn't record it.
+  /// The consequences of either decision, and of none; nothing for a question of a version that didn't record it.
   var consequences: Markup {
     guard let question else { return .nothing }
     let next: Markup =
@@ -186,7 +188,7 @@ struct QuestionPart {
     }
   }
 
-  /// What a person is told who has decided.
+  /// The words for a person who has decided.
   func recorded(_ decision: DecisionRecord, _ rest: Markup) -> Markup {
     .element("h1", [:], "Your decision is recorded.")
       + .element(

@@ -71,7 +71,7 @@ struct StartForm {
   }
 }
 
-/// The fields of a form, one for each property of a JSON Schema, with what was typed into them.
+/// The fields of a form, one for each property of a JSON Schema, with their texts.
 struct InputFields {
   let schema: Value?
   let given: StartForm.Given?
@@ -99,7 +99,9 @@ struct InputFields {
       parts.append(.element("p", ["class": "wrong", "role": "alert"], Markup(fault)))
     }
     if inputs.isEmpty { parts.append(.element("p", ["class": "quiet"], "It takes no \(word)s.")) }
-    let groups = [("Needed", inputs.filter { isRequired($0.name) }), ("Optional", inputs.filter { !isRequired($0.name) })]
+    let groups = [
+      ("Needed", inputs.filter { isRequired($0.name) }), ("Optional", inputs.filter { !isRequired($0.name) }),
+    ]
     for (heading, some) in groups where !some.isEmpty {
       if isLong { parts.append(.element("h3", [:], Markup(heading))) }
       for input in some { parts += field(input.name, input.schema, isRequired: isRequired(input.name)) }

@@ -52,7 +52,7 @@ extension Workspace {
         ([connection["folder"]] + (connection["others"]?.list ?? [])).compactMap { $0?.string }
           .map { Workspace.absolute($0, in: root) }
       }
-    // The instants of a shared state are those of its database's clock.
+    // The instants of a shared state come from its database's clock.
     let slack = TimeSpan.seconds(database == nil ? 0 : 2)
     let found: [UInt8]?
     do throws(ActionError) {

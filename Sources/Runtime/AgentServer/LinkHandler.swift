@@ -2,7 +2,7 @@
 //
 // Scanners of mail and previews of links fetch them, follow redirections and run scripts, so fetching one decides and
 // writes nothing. A decision is a form that is posted from the agent's own page, with the digest of the question that
-// the page showed. What is wrong with a link doesn't show: one that never was, that was ended or that is old has one
+// the page showed. The fault of a link isn't told: one that never was, that was ended or that is old has one
 // answer.
 import Agent
 import AgentPages

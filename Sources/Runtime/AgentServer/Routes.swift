@@ -55,7 +55,7 @@ enum Routes {
     segment.hasPrefix("{") ? String(segment.dropFirst().prefix { $0 != "}" }) : nil
   }
 
-  /// What a segment of a declared path has after its parameter, such as `.csv`.
+  /// The end of a segment of a declared path, after its parameter, such as `.csv`.
   static func suffix(of segment: String) -> String {
     segment.firstIndex(of: "}").map { String(segment[$0...].dropFirst()) } ?? ""
   }

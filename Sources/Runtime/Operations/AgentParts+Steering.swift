@@ -50,7 +50,7 @@ extension AgentParts {
     return nil
   }
 
-  /// The refusal of a decision, with what was decided before.
+  /// The refusal of a decision, with the earlier decision.
   ///
   /// - Parameter words: Describes the decision about a step, with its person and time; nil if there was none.
   func saying(

@@ -23,7 +23,7 @@ package struct ShowStep: Operation {
 
   package struct Answer: Record, UnlimitedAnswer {
     package var step: StepRecord
-    /// What is known of the input: value, none, kept or unknown; nil where it can't be computed.
+    /// How much is known about the input: value, none, kept or unknown; nil where it can't be computed.
     package var inputKind: String?
     package var input: Value?
     /// The output, or the answer that doesn't fit the step's shape; nil if it is too large to be shown.

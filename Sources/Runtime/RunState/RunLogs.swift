@@ -150,7 +150,7 @@ final class RunLogs: Sendable {
 
   // MARK: - Opening
 
-  /// What is known of a log, which may have no file yet.
+  /// The known facts of a log, which may have no file yet.
   private func known(_ run: String, _ path: String, _ open: inout [String: Open]) throws(FileError) -> Open {
     if let known = open[run] { return known }
     // Only what a process has just used need be known.

@@ -47,7 +47,8 @@ package struct WaitRecord: Record, Equatable {
 
   package init(
     _ kind: Kind, wakeAt: Timestamp? = nil, event: String? = nil, prompt: String? = nil, by: [String] = [],
-    url: String? = nil, rounds: Int? = nil, limit: String? = nil, since: Timestamp? = nil, question: QuestionRecord? = nil
+    url: String? = nil, rounds: Int? = nil, limit: String? = nil, since: Timestamp? = nil,
+    question: QuestionRecord? = nil
   ) {
     self.question = question
     self.kind = kind
@@ -75,7 +76,7 @@ package struct WaitRecord: Record, Equatable {
   }
 }
 
-/// What a question says beside its text, and the links to it.
+/// The parts of a question beside its text, and the links to it.
 package struct QuestionRecord: Record, Equatable {
   /// The consequences of a yes and of a no, in the recipe's words.
   package var yes: String?
@@ -163,7 +164,7 @@ package struct DecisionRecord: Record, Equatable {
     self.link = link
   }
 
-  /// What was decided, by whom and how: `approved by ann by link`.
+  /// The decision, by whom and how: `approved by ann by link`.
   package var words: String { "\(isApproved ? "approved" : "rejected") by \(by)\(way)" }
   /// How it came, if it needs to be said after the name.
   package var way: String {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Basics
 
-/// How printed lines look on a page: their colours, and what is left of lines that were drawn again.
+/// How printed lines look on a page: their colours, and the last state of lines that were drawn again.
 @Suite struct PrintedStyleTests {
   /// The parts of a line, each with its style in brackets.
   private static func parts(_ text: String) -> String {

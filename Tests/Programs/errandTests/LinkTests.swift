@@ -271,7 +271,8 @@ import Testing
       let refused = try await stranger.decide("approve", [("name", name), ("comment", "kept <b>")])
       #expect(refused.status == 422 && refused.text.contains("kept &lt;b&gt;</textarea>"), "\(name)")
     }
-    let long = try await stranger.decide("approve", [("name", "Ann"), ("comment", String(repeating: "x", count: 4001))])
+    let long = try await stranger.decide(
+      "approve", [("name", "Ann"), ("comment", String(repeating: "x", count: 4001))])
     #expect(long.status == 422)
     let decided = try await stranger.decide("reject", [("name", " Ann O'Neil ")])
     #expect(decided.status == 200 && decided.text.contains("You rejected on "), "\(decided)")
@@ -312,7 +313,7 @@ import Testing
       let told = try await bench.program.call(arguments)
       #expect(!told.out.contains(ann.text) && !told.out.contains(bob.text), "\(arguments): \(told)")
     }
-    // What a person types is hidden, too.
+    // A person's own text is hidden, too.
     let comment = try await ann.decide("approve", [("comment", "I came by \(bob.text)")])
     #expect(comment.status == 200)
     _ = try await bench.program.call("runs", "follow", run)
@@ -368,7 +369,7 @@ import Testing
     for from in ["-1", "9999999999999999999", "x", "450"] {
       #expect(try await stranger.send("GET", path: "\(stranger.path)?from=\(from)").status == 200)
     }
-    // The filter changes nothing about what is decided.
+    // The filter changes nothing about the decision.
     let digest = try await stranger.question()
     let decided = try await stranger.send(
       "POST", ["Origin": bench.url], ["choice": "approve", "question": digest, "name": "Ann"],

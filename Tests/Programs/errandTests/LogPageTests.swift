@@ -77,7 +77,7 @@ import Testing
     #expect(!found.contains("value=\"697\"") && !found.contains("value=\"703\""))
     #expect(found.contains("value=\"700\" class=\"hit\"") && found.contains("value=\"error in &lt;line&gt;\""))
     #expect(try await browser.get("\(path)/logs?find=nothing").text.contains("No line shows &#39;nothing&#39;."))
-    // It is followed while the run goes on.
+    // It is followed while the run is open.
     let followed = try await browser.get("\(path)/logs?follow=true").text
     #expect(followed.contains("hx-trigger=\"every 2s\"") && followed.contains(">Stop following</a>"))
     try bench.program.write("", to: "gate")

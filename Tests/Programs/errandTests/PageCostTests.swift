@@ -14,7 +14,7 @@ import Testing
 
 @testable import AgentServer
 
-/// What pages cost those who look at them: 204 for one that is up to date, compressed texts, and none that is too long.
+/// The cost of pages: 204 for one that is up to date, compressed texts, and none that is too long.
 @Suite(.timeLimit(.minutes(20))) struct PageCostTests {
   /// An agent in this process, on a state in memory and a clock that a test moves, with its pages on a port.
   private final class Bench: Sendable {
@@ -216,7 +216,7 @@ import Testing
       let kept = try await bench.get("/assets/\(name).\(digest).\(ending)", gzip)
       #expect(kept.status == 200 && kept.headers["Content-Encoding"] == "gzip")
       #expect(kept.headers["Cache-Control"] == "public, max-age=31536000, immutable")
-      // Of another version it isn't kept.
+      // Another version isn't kept.
       for path in ["/assets/\(name).\(ending)", "/assets/\(name).00000000.\(ending)"] {
         let other = try await bench.get(path, gzip)
         #expect(other.status == 200 && other.headers["Cache-Control"] == "no-cache", "\(path)")
