@@ -29,7 +29,7 @@ struct JournalPosition: Sendable, Equatable {
 
 enum Journal {
   /// As `StateFormat.version`.
-  static let format = 5
+  static let format = 6
 
   static func name(_ generation: Int) -> String { "journal-\(generation).jsonl" }
 

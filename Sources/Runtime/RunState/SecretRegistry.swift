@@ -393,6 +393,11 @@ extension StateEvent {
       event.decision.by = finder.redact(event.decision.by)
       event.decision.comment = event.decision.comment.map { finder.redact($0) }
       return .decisionGiven(event)
+    case .answerGiven(var event):
+      event.decision.by = finder.redact(event.decision.by)
+      event.decision.comment = event.decision.comment.map { finder.redact($0) }
+      event.decision.fields = try event.decision.fields.map { value throws(StateError) in try registry.masked(value) }
+      return .answerGiven(event)
     case .attemptEnded(var event):
       guard let error = event.error else { return self }
       event.error = error.redacted(by: finder)
@@ -413,6 +418,7 @@ extension StateEvent {
     case .stepWaits(var event):
       guard let prompt = event.wait.prompt else { return self }
       event.wait.prompt = finder.redact(prompt)
+      event.wait.fields = try event.wait.fields.map { value throws(StateError) in try registry.masked(value) }
       return .stepWaits(event)
     case .slotDecided(var slot):
       if let inputs = slot.inputs { slot.inputs = try registry.masked(inputs) }

@@ -97,7 +97,7 @@ package struct State: Sendable, Equatable {
     case .valueRemoved(let change):
       try setValue(event, of: change.name, to: nil, if: change.condition, by: change.change, behind: ahead)
     case .stepWaits(let change): try apply(event, to: change.run)
-    case .decisionGiven(let change): try apply(event, to: change.run)
+    case .decisionGiven(let change), .answerGiven(let change): try apply(event, to: change.run)
     case .eventReceived(let event):
       if let delivery = event.delivery {
         try take(event, delivery)
@@ -402,6 +402,11 @@ extension RunRecord {
       endedAt = event.at
     case .stepWaits(let event): apply(event)
     case .decisionGiven(let event): try change(event.step) { $0.decision = event.decision }
+    case .answerGiven(let event):
+      guard steps[event.step]?.asksPerson == true else {
+        throw RecordError("the step '\(event.step)' of the run \(id) isn't asking", isConflict: true)
+      }
+      try change(event.step) { $0.decision = event.decision }
     case .runNoted(let event):
       guard event.condition.value == notes[event.name] else {
         throw RecordError("the note '\(event.name)' of the run \(id) is not what it was", isConflict: true)

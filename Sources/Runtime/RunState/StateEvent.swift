@@ -24,6 +24,7 @@ package indirect enum StateEvent: Sendable, Equatable {
   case valueRemoved(ValueRemoved)
   case stepWaits(StepWaits)
   case decisionGiven(DecisionGiven)
+  case answerGiven(DecisionGiven)
   case eventReceived(EventRecord)
   case eventConsumed(EventConsumed)
   case eventsForgotten(EventsForgotten)
@@ -53,7 +54,8 @@ package indirect enum StateEvent: Sendable, Equatable {
   package enum Kind: String, CaseIterable {
     case runCreated, runClaimed, runStatusChanged, cancelRequested, stepBegan, attemptBegan, attemptEnded, stepEnded,
       runEnded
-    case runNoted, runPlaced, valueSet, valueRemoved, stepWaits, decisionGiven, eventReceived, eventConsumed
+    case runNoted, runPlaced, valueSet, valueRemoved, stepWaits, decisionGiven, answerGiven
+    case eventReceived, eventConsumed
     case eventsForgotten, eventGathered, filesSeen, scheduleSet, scheduleRemoved, schedulePaused, scheduleReset,
       slotDecided
     case connectionUsed, tokenIssued, tokenRevoked

@@ -250,7 +250,7 @@ extension StateEvent {
     case .runNoted(let event): event.run
     case .runPlaced(let event): event.run
     case .stepWaits(let event): event.run
-    case .decisionGiven(let event): event.run
+    case .decisionGiven(let event), .answerGiven(let event): event.run
     case .valueSet(let event): event.change?.run
     case .valueRemoved(let event): event.change?.run
     case .eventReceived, .eventConsumed, .eventsForgotten, .eventGathered, .filesSeen, .scheduleSet, .scheduleRemoved,
@@ -310,7 +310,7 @@ extension State {
       case .tokenIssued(let event): need(.token, event.name)
       case .tokenRevoked(let event): need(.token, event.name)
       case .runClaimed, .runStatusChanged, .cancelRequested, .stepBegan, .attemptBegan, .attemptEnded, .stepEnded,
-        .runNoted, .runPlaced, .decisionGiven, .eventsForgotten:
+        .runNoted, .runPlaced, .decisionGiven, .answerGiven, .eventsForgotten:
         break
       }
     }

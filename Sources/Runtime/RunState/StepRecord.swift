@@ -47,7 +47,7 @@ package struct StepRecord: Sendable, Equatable {
   @Boxed package var change: ValueState? = nil
   /// The current or last wait of the step.
   @Boxed package var wait: WaitRecord?
-  /// The person's decision, if it asked for one.
+  /// The person's decision or answer, if it asked for one.
   @Boxed package var decision: DecisionRecord?
   /// The last resolution by a person; earlier ones are in the journal alone.
   @Boxed package var resolution: ResolutionRecord? = nil
@@ -85,8 +85,10 @@ extension RunRecord {
 }
 
 extension StepRecord {
-  /// Whether it waits for a person's decision.
-  package var asksPerson: Bool { status == .waiting && wait?.kind == .approval && decision == nil }
+  /// Whether it waits for a person's decision or answer.
+  package var asksPerson: Bool {
+    status == .waiting && (wait?.kind == .approval || wait?.kind == .ask) && decision == nil
+  }
 
   /// The step without its values, questions and messages.
   var erased: StepRecord {
@@ -104,6 +106,8 @@ extension StepRecord {
     step.wait?.event = nil
     step.wait?.by = []
     step.wait?.url = nil
+    step.wait?.fields = nil
+    step.decision?.fields = nil
     step.decision?.comment = nil
     step.resolution?.doubt = nil
     return step

@@ -91,7 +91,9 @@ extension StateEvent {
     case .valueSet(let event): event.value.isTooDeep
     case .eventReceived(let event): event.data?.isTooDeep ?? false
     case .scheduleSet(let event): event.texts?.isTooDeep ?? false
-    case .runClaimed, .runPlaced, .runStatusChanged, .cancelRequested, .valueRemoved, .stepWaits, .decisionGiven,
+    case .stepWaits(let event): event.wait.fields?.isTooDeep ?? false
+    case .answerGiven(let event): event.decision.fields?.isTooDeep ?? false
+    case .runClaimed, .runPlaced, .runStatusChanged, .cancelRequested, .valueRemoved, .decisionGiven,
       .eventConsumed,
       .eventsForgotten, .eventGathered, .filesSeen, .scheduleRemoved, .schedulePaused, .scheduleReset,
       .connectionUsed, .tokenIssued, .tokenRevoked:

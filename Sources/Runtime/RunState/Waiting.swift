@@ -2,7 +2,10 @@
 ///
 /// A step that waits is `waiting`, with a `WaitRecord`; its run is `waiting` with the instant at which the first of its
 /// steps continues (`wakeAt`). Nothing in memory belongs to it: the current agent walks the run again at that instant,
-/// when an event comes that it waits for, or when a person decides.
+/// when an event comes that it waits for, or when a person decides or answers.
+///
+/// The record of an `ask` holds the fields as the recipe declares them, by name, with computed defaults. So a form can be
+/// made and an answer checked without the recipe.
 ///
 /// Events are kept from the moment they are received until a step or a schedule consumes one, which happens in the same
 /// batch as its effects. No id is accepted twice. Events that were not consumed for seven days are forgotten, and so
@@ -19,6 +22,8 @@ package struct WaitRecord: Record, Equatable {
     case event
     /// A person's decision.
     case approval
+    /// A person's answer.
+    case ask
     /// The next round of a repeated action.
     case poll
     /// The limits of a connection.
@@ -36,6 +41,8 @@ package struct WaitRecord: Record, Equatable {
   package var by: [String]
   /// The address of the decision's page, if the recipe asks for it.
   package var url: String?
+  /// The declarations of the values that the person is asked for, by name.
+  @Boxed package var fields: Value? = nil
   /// How many rounds there were so far.
   package var rounds: Int?
   /// The connection's limit that it waits for, in words.
@@ -65,15 +72,19 @@ package struct WaitRecord: Record, Equatable {
     prompt = try member("prompt", record?.prompt)
     by = try member("by", record?.by, default: [])
     url = try member("url", record?.url)
+    fields = try member("fields", record?.fields)
     rounds = try member("rounds", record?.rounds)
     limit = try member("limit", record?.limit)
     since = try member("since", record?.since)
   }
 }
 
-/// A person's decision about a step that asked.
+/// A person's decision about a step that asked, or their answer.
 package struct DecisionRecord: Record, Equatable {
+  /// True for an answer.
   package var isApproved: Bool
+  /// The answer to an `ask`, by the names of its fields; nil for a decision.
+  @Boxed package var fields: Value? = nil
   /// Who decided, as they call themselves.
   package var by: String
   package var at: Timestamp
@@ -90,11 +101,17 @@ package struct DecisionRecord: Record, Equatable {
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     isApproved = try member("isApproved", record?.isApproved)
+    fields = try member("fields", record?.fields)
     by = try member("by", record?.by)
     at = try member("at", record?.at)
     comment = try member("comment", record?.comment)
     key = try member("key", record?.key)
   }
+}
+
+extension DecisionRecord {
+  /// What the person did, as in `ann approved it`.
+  package var verb: String { fields != nil ? "answered" : isApproved ? "approved" : "rejected" }
 }
 
 /// A person's resolution of an uncertain step.
@@ -227,7 +244,7 @@ package struct StepWaits: Record, Equatable {
   }
 }
 
-/// A person decided about a step that asks.
+/// A person decided about a step that asks (`decisionGiven`), or answered it (`answerGiven`).
 package struct DecisionGiven: Record, Equatable {
   package var run: String
   package var step: StepPath

@@ -747,7 +747,7 @@ extension StateEvent {
   fileprivate var isPlain: Bool {
     switch self {
     case .runStatusChanged, .cancelRequested, .stepBegan, .attemptBegan, .attemptEnded, .stepEnded, .runNoted,
-      .runPlaced, .decisionGiven:
+      .runPlaced, .decisionGiven, .answerGiven:
       true
     case .stepWaits(let event): event.wait.event == nil
     default: false
