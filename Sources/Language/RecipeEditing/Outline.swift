@@ -125,7 +125,7 @@ private struct OutlineItems {
   }
 
   private func step(_ index: Int, _ depth: Int) -> OutlineItem {
-    let kinds = ["uses", "let", "wait", "approve", "parallel", "switch", "call", "fail", "steps"]
+    let kinds = ["uses", "let", "wait", "approve", "ask", "parallel", "switch", "call", "fail", "steps"]
     let kind = kinds.lazy.compactMap { outline.child($0, of: index) }.first
     let names = ["id", "name"].lazy.compactMap { outline.child($0, of: index) }.first
     if let kind, node(kind).name == "let", names == nil {

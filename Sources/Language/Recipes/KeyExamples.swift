@@ -434,6 +434,41 @@ package struct KeyExample: Sendable {
       outputs: { isApproved: "${{ steps.decision.approved }}" }
       """),
     KeyExample(
+      "Step", "ask ask.prompt ask.fields ask.by ask.timeout ask.onTimeout",
+      """
+      steps:
+        - id: room
+          ask:
+            prompt: Which room is free?
+            fields: { room: string, seats: int, note: "string?" }
+            by: [ann, bob]
+            timeout: 2d
+            onTimeout: fail
+      outputs: { room: "${{ steps.room.fields.room }}" }
+      """),
+    KeyExample(
+      "Field of `ask`", "type summary pattern default",
+      """
+      steps:
+        - id: room
+          ask:
+            prompt: Which room is free?
+            fields:
+              room: { type: string, summary: "Room, such as B12.", pattern: "[A-Z][0-9]+" }
+              from: { type: timestamp, default: "${{ now + duration('24h') }}" }
+      """),
+    KeyExample(
+      "Field of `ask`", "choices min max",
+      """
+      steps:
+        - id: day
+          ask:
+            prompt: When, and for how many?
+            fields:
+              day: { type: string, choices: [Monday, Tuesday] }
+              seats: { type: int, min: 1, max: 200 }
+      """),
+    KeyExample(
       "Step", "parallel",
       """
       steps:
@@ -665,6 +700,16 @@ package struct KeyExample: Sendable {
           do:
             - run
             - approve: { step: decision, by: ana, comment: As agreed. }
+      """),
+    KeyExample(
+      "Item of `do`", "answer answer.step answer.fields answer.by answer.comment",
+      """
+      recipe: ../ask-for-a-room.yaml
+      cases:
+        - case: a room
+          do:
+            - run: { who: Ben }
+            - answer: { step: room, fields: { room: B12 }, by: ann, comment: The one with the piano. }
       """),
     KeyExample(
       "`expect`", "status error error.kind error.message error.step",

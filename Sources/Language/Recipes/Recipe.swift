@@ -159,6 +159,17 @@ extension Recipe {
     /// The name, the type, and the limits of values.
     package var declaration: FieldSchema
     package var isSecret = false
+    package var word = Word.input
+
+    /// The word for what is declared.
+    package enum Word: String, Sendable {
+      case input
+      /// A value that a person is asked for.
+      case field
+
+      /// The mapping that gives the values, as messages call it.
+      var path: String { "\(rawValue)s" }
+    }
 
     package var name: String { declaration.name }
     package var summary: String { declaration.summary }

@@ -222,7 +222,7 @@ extension Step {
     case .action: .action
     case .bindings: .names
     case .wait: .wait
-    case .approval: .approval
+    case .approval, .ask: .approval
     case .parallel: .parallel
     case .block, .cases: .block
     case .call: .call
@@ -239,6 +239,7 @@ extension Step {
     case .bindings: "let"
     case .wait: "wait"
     case .approval: "approve"
+    case .ask: "ask"
     case .parallel: "parallel"
     case .block: "steps"
     case .cases(let cases): cases.isSwitch ? "switch" : "steps"
@@ -281,6 +282,9 @@ extension Step {
       words.append("for event \(name)\(match.map { " with \($0.text)" } ?? "")")
     case .approval(let approval):
       words.append(approval.by.isEmpty ? "by anyone" : "by \(approval.by.joined(separator: " or "))")
+    case .ask(let ask):
+      words.append("for \(ask.fields.map(\.name).joined(separator: ", "))")
+      if !ask.by.isEmpty { words.append("by \(ask.by.joined(separator: " or "))") }
     case .cases(let cases): words.append("\(cases.isSwitch ? "switch" : "if") \(cases.subject.text)")
     case .call(let call): words.append(call.path)
     default: break

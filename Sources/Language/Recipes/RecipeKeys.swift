@@ -211,9 +211,9 @@ extension KeySet {
       "onError",
       .when("array", then: .steps, else: .when("object", then: .keys(.errorHandling), else: .constant("continue"))),
       "Catches a failure: 'continue', steps that can use 'error', or a value that replaces the output.",
-      with: ["uses", "steps", "switch", "call", "wait", "approve", "parallel"]),
+      with: ["uses", "steps", "switch", "call", "wait", "approve", "ask", "parallel"]),
     Key("retry", .definition("retry"), with: ["uses", "steps", "call"]),
-    Key("timeout", .definition("timeout"), with: ["uses", "steps", "call", "wait", "approve"]),
+    Key("timeout", .definition("timeout"), with: ["uses", "steps", "call", "wait", "approve", "ask"]),
     Key("uses", .any, isKind: true),
     Key("with", .object, "The action's input, or the called recipe's inputs.", with: ["uses", "call"]),
     Key(
@@ -231,6 +231,7 @@ extension KeySet {
       "wait", .when("object", then: .keys(.wait), else: .either([.duration(), .definition("template")])),
       "Waits for a length of time, an instant or an event.", isKind: true),
     Key("approve", .keys(.approval), "Waits for a person's decision.", isKind: true),
+    Key("ask", .keys(.ask), "Asks a person for values, and waits for the answer.", isKind: true),
     Key(
       "parallel", .map(names: "name", of: .steps, isFilled: true),
       "Named branches that run at the same time, each a list of steps.", isKind: true),
@@ -311,6 +312,20 @@ extension KeySet {
     Key("onTimeout", .definition("onTimeout"), with: ["event"]),
   ])
 
+  /// A field of a question, declared as an input is, and never a secret.
+  static let field = KeySet(input.keys.filter { $0.name != "secret" })
+
+  static let ask = KeySet([
+    Key("prompt", .text(), "The question to the person.", isRequired: true),
+    Key(
+      "fields", .map(names: "name", of: .definition("field"), isFilled: true),
+      "The values to give: 1 to 40 fields, declared as inputs are. A type that ends in '?' may be left out, and a default may be computed.",
+      isRequired: true),
+    Key("by", .texts, "Who may answer; anyone if left out."),
+    Key("timeout", .duration(atLeast: .milliseconds(1)), "How long to wait at most."),
+    Key("onTimeout", .definition("onTimeout")),
+  ])
+
   static let approval = KeySet([
     Key("prompt", .text(), "The question to the person.", isRequired: true),
     Key("by", .texts, "Who may decide; anyone if left out."),
@@ -337,6 +352,7 @@ enum EndedStatus: String, CaseIterable {
 let recipeDefinitionKeys = [
   Key("recipe", .keys(.recipe)),
   Key("input", .when("object", then: .keys(.input), else: .definition("type"))),
+  Key("field", .when("object", then: .keys(.field), else: .definition("type"))),
   Key("trigger", .keys(.trigger)),
   Key("ends", .either([.definition("end"), .list(of: .definition("end"))]), "How a run ended."),
   Key("end", .choice(of: EndedStatus.self), "How a run ended."),

@@ -47,6 +47,18 @@ package enum RecipeTypes {
       ])
   }
 
+  /// The type of an answer to a question with these fields.
+  static func answer(_ fields: ValueType) -> ObjectType {
+    ObjectType(
+      "answer",
+      fields: [
+        .init("fields", fields, summary: "The values, by name."),
+        .init("by", .string, summary: "The person who answered."),
+        .init("at", .timestamp, summary: "When the person answered."),
+        .init("comment", .string, isOptional: true, summary: "The person's comment."),
+      ])
+  }
+
   /// The type of one item's outcome in a loop with `onItemError: continue`.
   static func outcome(of output: ValueType) -> ObjectType {
     ObjectType(

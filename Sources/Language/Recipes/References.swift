@@ -50,6 +50,7 @@ extension Step {
     case .wait(.event(_, let match, _, _)): found += match?.references ?? []
     case .wait(.span): break
     case .approval(let approval): found += approval.prompt.references
+    case .ask(let ask): found += ask.prompt.references + ask.fields.flatMap { $0.fallback?.references ?? [] }
     case .parallel: break
     case .block(_, let outputs): found += outputs?.flatMap(\.template.references) ?? []
     case .cases(let cases):

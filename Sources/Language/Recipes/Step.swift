@@ -53,6 +53,7 @@ package final class Step: Sendable {
     case bindings([NamedTemplate])
     case wait(Wait)
     case approval(Approval)
+    case ask(Ask)
     case parallel([Branch])
     case block(Block, outputs: [NamedTemplate]?)
     case cases(Cases)
@@ -76,6 +77,7 @@ package final class Step: Sendable {
     case .bindings(let names): "let \(names.map(\.name).joined(separator: ", "))"
     case .wait: "wait"
     case .approval: "approve"
+    case .ask: "ask"
     case .parallel: "parallel"
     case .block: "steps"
     case .cases(let cases): cases.isSwitch ? "switch" : "steps"
@@ -265,4 +267,29 @@ package struct Approval: Sendable {
   package var hasLink: Bool
   package var onTimeout: OnTimeout
   package var onReject: OnReject
+}
+
+/// Asking a person for typed values.
+package struct Ask: Sendable {
+  package var prompt: ValueTemplate
+  package var by: [String]
+  package var fields: [AskedField]
+  package var onTimeout: OnTimeout
+  /// The type of the answer.
+  package let type: ValueType
+
+  /// The most fields of a question.
+  static let mostFields = 40
+}
+
+/// A value that a person is asked for.
+package struct AskedField: Sendable {
+  /// The declaration; a computed default is null.
+  let input: Recipe.Input
+  /// The declaration as the recipe has it, without a computed default.
+  let written: Value
+  /// The default, if it is computed when the question is asked: a mapping with `default`.
+  let fallback: ValueTemplate?
+
+  package var name: String { input.name }
 }
