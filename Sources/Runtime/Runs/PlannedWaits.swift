@@ -1,4 +1,4 @@
-// How a plan walks waits and approvals, and its clock.
+// How a plan walks waits and questions, and its clock.
 import ActionKit
 import Basics
 import Expressions
@@ -67,6 +67,18 @@ extension Planner {
     }
     other["approved"] = Unknown("\(Planner.whether)'\(path.withoutIndexes)' is rejected").value
     return PlannedValue(value, otherwise: .map(other))
+  }
+
+  func value(
+    of ask: Ask, _ step: Step, in environment: Environment, at path: StepPath
+  ) throws(StepInterruption) -> PlannedValue {
+    let question = try text(ask.prompt, in: environment, at: path)
+    let whom = ask.by.isEmpty ? "" : " \(ask.by.joined(separator: ", "))"
+    note(.pause("would ask\(whom) for \(ask.fields.map(\.name).joined(separator: ", ")): \(question) (assumed answered)"), at: path)
+    let later = Unknown("known after '\(self.name(of: step, path))'")
+    lost = lost ?? later
+    let open = Unknown("\(Planner.whether)'\(path.withoutIndexes)' is answered", mayBeAbsent: true)
+    return PlannedValue(later.value(of: ask.type), otherwise: ask.onTimeout == .continue ? open.value : nil)
   }
 
   /// The value of `now` in the next step's expressions.

@@ -84,7 +84,7 @@ struct StepRunner {
     if step.readsNow, known == nil { try await end(path, .succeeded, now: now) }
   }
 
-  /// Runs a step; gives its value, or nil if it was skipped or its error was caught.
+  /// Runs a step; gives its value, or nil if it was skipped, its error was caught, or its question wasn't answered.
   private func run(_ step: Step, in environment: Environment) async throws(StepInterruption) -> Value? {
     let path = prefix + step.element
     let (known, now) = journal.reached(path)
@@ -116,7 +116,7 @@ struct StepRunner {
     }
     await reportEnd(of: step, at: path, isReplayed: isReplayed)
     return switch outcome {
-    case .succeeded(let value): value
+    case .succeeded(let value): if case .optional(nil) = value.content { nil } else { value }
     case .caught(_, let instead): instead
     }
   }
@@ -249,6 +249,9 @@ struct StepRunner {
     case .approval(let approval):
       return try await WaitRunner(run: run, step: step, path: path, depth: depth, scope: scope)
         .value(of: approval, in: environment, known: known)
+    case .ask(let ask):
+      return try await WaitRunner(run: run, step: step, path: path, depth: depth, scope: scope)
+        .value(of: ask, in: environment, known: known)
     case .cases(let cases): return try await value(of: cases, in: environment, at: path, known: known)
     case .bindings, .parallel, .block, .call:
       return try await triedWhole(step, in: environment, at: path, known: known)
@@ -413,7 +416,7 @@ struct StepRunner {
       }
       return try await RecipeRunner(run: run, recipe: call.recipe, scope: scope, prefix: path + "/", depth: depth + 1)
         .outputs(in: environment.forCall(inputs: inputs))
-    case .action, .bindings, .wait, .approval, .failure, .cases:
+    case .action, .bindings, .wait, .approval, .ask, .failure, .cases:
       throw .failed(RunError(.internal, "'\(step.title)' holds no steps", step: path))
     }
   }

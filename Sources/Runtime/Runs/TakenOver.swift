@@ -184,7 +184,7 @@ private struct TakingOver {
       guard let chosen = record.case.flatMap({ cases[$0] }) else { return }
       takeOpen(record)
       adopt(chosen.block, inner + chosen.prefix)
-    case .bindings, .wait, .approval, .failure: break
+    case .bindings, .wait, .approval, .ask, .failure: break
     }
   }
 
