@@ -84,10 +84,9 @@ extension RunFormatter {
     }
     for step in steps {
       guard let decision = step.decision else { continue }
-      let verb = decision.isApproved ? "approved" : "rejected"
       let comment = decision.comment.map { ": \($0)".asEnd } ?? "."
       story.say(
-        .person, "\(decision.by.safe) \(verb) \(named(step.path)) on \(clock.date(decision.at))\(comment)",
+        .person, "\(decision.by.safe) \(decision.verb) \(named(step.path)) on \(clock.date(decision.at))\(comment)",
         step: step.path,
         at: decision.at)
     }

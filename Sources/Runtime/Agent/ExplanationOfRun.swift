@@ -267,14 +267,14 @@ struct RunFormatter {
       story.say(
         topic, "\(subject)waits for the event '\(name.safe)'\(place)\(limit).\(near)",
         commands: ["errand runs signal \(id) \(name.shellQuoted)"], step: step.path, at: wait.wakeAt)
-    case .approval:
+    case .approval, .ask:
       let who = wait.by.isEmpty ? "a person" : joined(wait.by.map(\.safe), by: "or")
+      let what = wait.kind == .ask ? "answer" : "decide"
       let limit = until.map { " It times out on \($0)." } ?? ""
       let page = wait.url.map { " Its page: \($0)" } ?? ""
       story.say(
-        topic, "\(subject)waits for \(who) to decide\(place): \((wait.prompt ?? "").headline.asEnd)\(limit)\(page)",
-        commands: ["approve", "reject"].map { "errand runs \($0) \(id) \(step.path.shellQuoted)" }, step: step.path,
-        at: wait.wakeAt)
+        topic, "\(subject)waits for \(who) to \(what)\(place): \((wait.prompt ?? "").headline.asEnd)\(limit)\(page)",
+        commands: step.commands(in: id), step: step.path, at: wait.wakeAt)
     case .limit:
       let since = wait.since.map { " since \(clock.date($0))" } ?? ""
       let next = until.map { "; it goes on about \($0)" } ?? ""
@@ -346,7 +346,7 @@ extension RunRecord {
       .running where !waiting.isEmpty:
       // A run that is being walked while it waits has no instant of its own.
       let wakeAt = wakeAt ?? waiting.compactMap { $0.wait?.wakeAt ?? $0.lastAttempt?.retryAt }.min()
-      if let step = waiting.first(where: { $0.wait?.kind == .approval }) {
+      if let step = waiting.first(where: { $0.wait?.kind.isQuestion == true }) {
         return "asks '\((step.wait?.prompt ?? "").headline.safe)'"
       }
       if let step = waiting.first, waiting.allSatisfy(\.isQueued) {

@@ -86,9 +86,7 @@ extension RunRecord {
 
 extension StepRecord {
   /// Whether it waits for a person's decision or answer.
-  package var asksPerson: Bool {
-    status == .waiting && (wait?.kind == .approval || wait?.kind == .ask) && decision == nil
-  }
+  package var asksPerson: Bool { status == .waiting && wait?.kind.isQuestion == true && decision == nil }
 
   /// The step without its values, questions and messages.
   var erased: StepRecord {

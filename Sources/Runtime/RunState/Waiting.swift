@@ -28,6 +28,9 @@ package struct WaitRecord: Record, Equatable {
     case poll
     /// The limits of a connection.
     case limit
+
+    /// Whether a person is asked.
+    package var isQuestion: Bool { self == .approval || self == .ask }
   }
 
   package var kind: Kind
