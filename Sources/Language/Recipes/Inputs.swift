@@ -101,6 +101,8 @@ extension Recipe.Input {
     if isSecret, case .value(let value, let source) = given { given = GivenInput(value, from: source) }
     switch given {
     case .secret(let secret) where isSecret: return .success(.object(["secret": .string(secret)]))
+    case .secret where word == .field:
+      return refusal("field '\(name)' takes no secret, because an answer is kept with the run")
     case .secret:
       return refusal("input '\(name)' isn't a secret; declare it with 'secret: true' to give it by @secret:")
     case _ where isSecret: return refusal("input '\(name)' is secret; give the name of one, as @secret:NAME")

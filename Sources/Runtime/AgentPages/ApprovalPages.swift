@@ -3,6 +3,7 @@ import Agent
 import Operations
 import Basics
 import HTTPServer
+import Recipes
 import RunState
 
 extension Pages {
@@ -22,13 +23,13 @@ extension Pages {
         .element("span", ["class": "end"], "asked ", Part.ago(step.startedAt, request.clock), until),
         .element(
           "a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)],
-          objection(to: request, deciding: step) == nil ? "Decide" : "Show"),
+          Markup(objection(to: request, deciding: step) == nil ? step.callToAct : "Show")),
       ])
     }
     return request.frame(
       "Approvals", "/approvals", live: .init(seconds: 5, announcement: counted(asking.count, "question")),
       .element("h1", [:], "Approvals"),
-      Part.rows(rows, orElse: "No approvals are waiting. A run with an 'approve' step waits here for a decision."),
+      Part.rows(rows, orElse: "No approvals are waiting. A run with an 'approve' or 'ask' step waits here for a person."),
       Part.next(list.next, "More approvals", "approvals"))
   }
 
@@ -36,13 +37,14 @@ extension Pages {
   private static let longestTitle = 160
 
   static func approval(
-    _ request: PageRequest, _ name: String, _ path: String
+    _ request: PageRequest, _ name: String, _ path: String, form given: StartForm.Given? = nil, comment: String? = nil
   ) async throws(Problem) -> HTTPServerResponse {
     let run = try await displayed(request, name)
     guard let step = run.steps[path], step.asksPerson else { return settled(request, run, path) }
+    let isAnswer = step.wait?.kind == .ask
     let prompt = request.seesData ? step.wait?.prompt : nil
     let people = step.wait?.by ?? []
-    let title = prompt?.firstLine.shortened(to: longestTitle) ?? "A decision for \(run.recipe)"
+    let title = prompt?.firstLine.shortened(to: longestTitle) ?? "\(isAnswer ? "An answer" : "A decision") for \(run.recipe)"
     var content: [Markup] = [
       Part.crumbs(("Approvals", "/approvals"), (run.recipe, pagePath("runs", run.id))),
       .element("h1", [:], Markup(title)),
@@ -61,11 +63,13 @@ extension Pages {
         ("Until", step.wait?.wakeAt.map { Part.timeAndAgo($0, request.clock) }),
       ]))
     let objection = objection(to: request, deciding: step)
-    content.append(objection.map { Part.notice(.element("p", [:], Markup($0))) } ?? decision(step, run))
+    content.append(
+      objection.map { Part.notice(.element("p", [:], Markup($0))) }
+        ?? (isAnswer ? answer(step, run, given, comment) : decision(step, run)))
     if request.seesData {
       if let inputs = Part.value(run.origin.inputs) { content.append(Part.heading("Inputs of the run") + inputs) }
     }
-    return request.frame("Decide", "/approvals", live: .init(seconds: 5, announcement: title), Markup(content))
+    return request.frame(step.callToAct, "/approvals", live: .init(seconds: 5, announcement: title), Markup(content))
   }
 
   /// Why a visitor is offered no decision: it may not decide, or doesn't see what it would decide; nil if it is.
@@ -74,28 +78,83 @@ extension Pages {
     if !step.asks(request.caller.name) {
       return "This asks \(joined(people, by: "or")) and not '\(request.caller.name)'."
     }
-    if !request.may(.approve) { return "Deciding needs a token with the scope 'approve'." }
+    let doing = step.wait?.kind == .ask ? "Answering" : "Deciding"
+    if !request.may(.approve) { return "\(doing) needs a token with the scope 'approve'." }
     if !request.seesData {
-      return "Deciding needs the question, and the question needs a token with the scope 'data'."
+      return "\(doing) needs the question, and the question needs a token with the scope 'data'."
     }
     return nil
   }
 
   /// Says that a decision isn't asked for, or who has made it.
   static func settled(_ request: PageRequest, _ run: RunRecord, _ path: String) -> HTTPServerResponse {
-    var announcement = "The step '\(path)' doesn't ask for a decision now"
+    let isAnswer = run.steps[path]?.wait?.kind == .ask
+    let (verb, what) = isAnswer ? ("answer", "an answer") : ("decide", "a decision")
+    var announcement = "The step '\(path)' doesn't ask for \(what) now"
     var when = ""
     if let decision = run.steps[path]?.decision {
-      announcement = "\(decision.by) has \(decision.isApproved ? "approved" : "rejected") it"
+      announcement = "\(decision.by) has \(decision.verb) it"
       when = ", \(request.clock.dateFromNow(decision.at))"
     }
     return request.frame(
-      "Nothing to decide", "/approvals", live: .init(announcement: announcement),
+      "Nothing to \(verb)", "/approvals", live: .init(announcement: announcement),
       Part.crumbs(("Approvals", "/approvals")),
-      .element("h1", [:], "Nothing to decide"), .element("p", [:], Markup("\(announcement)\(when).")),
+      .element("h1", [:], "Nothing to \(verb)"), .element("p", [:], Markup("\(announcement)\(when).")),
       .element(
         "p", ["class": "actions"],
         .element("a", ["class": "button", "href": pagePath("runs", run.id)], "Show the run")))
+  }
+
+  /// The form for the values that a question asks for.
+  private static func answer(
+    _ step: StepRecord, _ run: RunRecord, _ given: StartForm.Given?, _ comment: String?
+  ) -> Markup {
+    let fields = InputFields(schema: step.wait?.fields.flatMap(Recipe.Input.schema), given: given, word: "field")
+    let command = step.commands(in: run.id).joined()
+    var parts: [Markup] = [Part.key, Part.hidden("step", step.path)] + fields.markup
+    parts += [
+      .element("label", ["for": "comment"], "Comment ", .element("span", ["class": "quiet"], "(recorded with the answer)")),
+      .element("textarea", ["id": "comment", "name": "comment", "rows": "2"], Markup(field: comment ?? "")),
+      .element(
+        "div", ["class": fields.isLong ? "actions near" : "actions"],
+        .element("button", ["class": "main", "title": command], "Answer")), Part.command(command),
+    ]
+    return .element(
+      "form", ["class": "card", "method": "post", "action": pagePath("runs", run.id, "answer")], Markup(parts))
+  }
+
+  /// Gives an answer, or shows the form again with its faults.
+  static func answer(
+    _ request: PageRequest, _ name: String, _ form: HTTPQuery
+  ) async throws(Problem) -> HTTPServerResponse {
+    let (path, comment) = (form["step"] ?? "", form["comment"].flatMap { $0.trimmed.isEmpty ? nil : $0.trimmed })
+    let fields = try await displayed(request, name).steps[path]?.wait?.fields
+    var given = StartForm.Given(form, for: fields.flatMap(Recipe.Input.schema), word: "field")
+    if given.faults.isEmpty {
+      do throws(Problem) {
+        _ = try await request.ask(
+          AnswerStep.with {
+            $0.run = name
+            $0.step = path
+            $0.texts = given.sent
+            $0.comment = comment
+            $0.key = given.key(of: form["key"].map { "\($0) \(comment ?? "")" })
+          })
+        return redirect(pagePath("runs", name))
+      } catch {
+        if [.refusal(.notAsked), .refusal(.ended)].contains(error.kind) {
+          // Another person was faster, or the time ran out.
+          var response = settled(request, try await displayed(request, name), path)
+          response.status = error.kind.status
+          return response
+        }
+        guard error.kind == .refusal(.inputs) else { throw error }
+        given.faults = error.detail.split(separator: "\n").map { String($0) }
+      }
+    }
+    var response = try await approval(request, name, path, form: given, comment: comment)
+    response.status = 422
+    return response
   }
 
   private static func decision(_ step: StepRecord, _ run: RunRecord) -> Markup {
@@ -120,6 +179,11 @@ extension Pages {
         .element("p", [:], Part.code("errand runs approve \(command)")),
         .element("p", [:], Part.code("errand runs reject \(command)"))))
   }
+}
+
+extension StepRecord {
+  /// The label of the link to a question.
+  var callToAct: String { wait?.kind == .ask ? "Answer" : "Decide" }
 }
 
 extension Part {

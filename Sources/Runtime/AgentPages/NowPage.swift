@@ -106,7 +106,9 @@ extension Pages {
       .element("span", ["class": "end"], "began ", Part.ago(run.createdAt, request.clock)),
     ]
     if request.may(.approve), let step = run.stepsInOrder.first(where: \.asksPerson) {
-      parts.append(.element("a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], "Decide"))
+      parts.append(
+        .element(
+          "a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], Markup(step.callToAct)))
     } else if run.status == .uncertain, request.may(.steer) {
       parts.append(.element("a", ["class": "button main", "href": pagePath("runs", run.id)], "Resolve"))
     }

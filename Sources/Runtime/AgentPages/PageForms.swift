@@ -48,6 +48,7 @@ extension Pages {
     case ("runs", "delete"):
       _ = try await request.ask(DeleteRun.with { $0.run = name })
       return redirect("/runs")
+    case ("runs", "answer"): return try await answer(request, name, form)
     case ("runs", "decide"):
       guard let choice = form["choice"], choice == "approve" || choice == "reject" else {
         throw Problem(.refusal(.request), "choose to approve or to reject")

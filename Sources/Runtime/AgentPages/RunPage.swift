@@ -161,11 +161,12 @@ extension Pages {
   private static func question(_ step: StepRecord, _ run: RunRecord, _ request: PageRequest) -> Markup {
     let prompt = request.seesData ? step.wait?.prompt : nil
     return .element(
-      "div", ["class": "card"], .element("h2", [:], "A decision is needed"),
+      "div", ["class": "card"],
+      .element("h2", [:], step.wait?.kind == .ask ? "An answer is needed" : "A decision is needed"),
       .element("p", [:], Markup(prompt?.firstLine ?? "The step '\(step.path)' asks.")),
       .element(
         "div", ["class": "actions"],
-        .element("a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], "Decide")))
+        .element("a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], Markup(step.callToAct))))
   }
 
   /// - Parameter output: The form of the step's output, if a person has to give it.

@@ -164,6 +164,8 @@ struct StepTable {
       case .event where !isOver: notes.append("for an event")
       case .approval:
         notes.append(isOver ? (step.decision == nil ? "not decided" : "decided by a person") : "for a decision")
+      case .ask:
+        notes.append(isOver ? (step.decision == nil ? "not answered" : "answered by a person") : "for an answer")
       case .poll: notes.append(Markup(counted(wait.rounds ?? 1, "round")))
       case .until, .event, .limit: break
       }

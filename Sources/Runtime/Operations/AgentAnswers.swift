@@ -7,6 +7,7 @@
 package import ActionKit
 package import Agent
 package import Basics
+import Recipes
 package import RunState
 
 /// The answer to a request that started a run; the run continues without the caller.
@@ -89,10 +90,12 @@ package struct StepAnswer: FieldSet {
   @Field("When it began.") package var startedAt: Timestamp
   @Field("When it ended.") package var endedAt: Timestamp?
   @Field("How many attempts it had.") package var attempts: Int
-  @Field("The kind of the wait: until, event, approval, poll or limit.") package var waitsFor: String?
+  @Field("The kind of the wait: until, event, approval, ask, poll or limit.") package var waitsFor: String?
   @Field("When the wait ends even if nothing happens.") package var wakeAt: Timestamp?
   @Field("The event that the step waits for.") package var event: String?
   @Field("The question to the person; with the scope data.") package var prompt: String?
+  @Field("The JSON Schema of the answer, if the question asks for values; with the scope data.")
+  package var fields: Value?
   @Field("The people who may decide; anyone if empty.") package var by: [String] = []
   @Field("The address of the decision's page, if the recipe asks for it.") package var url: String?
   @Field("The error of the step, or of its last attempt.") package var error: ErrorAnswer?
@@ -111,6 +114,7 @@ package struct StepAnswer: FieldSet {
       wakeAt = wait.wakeAt
       event = wait.event
       prompt = withData ? wait.prompt : nil
+      fields = withData ? wait.fields.flatMap(Recipe.Input.schema) : nil
       by = wait.by
       url = wait.url
     }
@@ -197,6 +201,7 @@ package struct ApprovalAnswer: FieldSet {
   @Field("When it asked.") package var askedAt: Timestamp
   @Field("When the question times out.") package var until: Timestamp?
   @Field("The question; with the scope data.") package var prompt: String?
+  @Field("The JSON Schema of the answer, if it asks for values; with the scope data.") package var fields: Value?
   @Field("The people who may decide; anyone if empty.") package var by: [String] = []
   @Field("The address of the decision's page, if the recipe asks for it.") package var url: String?
 
@@ -209,6 +214,7 @@ package struct ApprovalAnswer: FieldSet {
     askedAt = step.startedAt
     until = step.wait?.wakeAt
     prompt = withData ? step.wait?.prompt : nil
+    fields = withData ? step.wait?.fields.flatMap(Recipe.Input.schema) : nil
     by = step.wait?.by ?? []
     url = step.wait?.url
   }

@@ -43,6 +43,16 @@ extension AgentParts {
     return nil
   }
 
+  /// The refusal of a decision or an answer, with what was decided before, if it comes too late.
+  func saying(
+    _ refusal: RequestRefusedError, of run: String, _ step: StepPath?
+  ) async throws(RequestRefusedError) -> RequestRefusedError {
+    guard [.ended, .notAsked].contains(refusal.kind) else { return refusal }
+    return try await saying(refusal, of: run, step) { step in
+      step.decision.map { "\($0.verb) by \($0.by) at \($0.at)" }
+    }
+  }
+
   /// The refusal of a decision, with what was decided before.
   ///
   /// - Parameter words: Describes the decision about a step, with its person and time; nil if there was none.

@@ -56,10 +56,7 @@ package struct DecideStep: Operation {
       let open = try await agent.openRun(run)
       return Answer(try await agent.host.decisions.decide(open, step: step, decision), of: open)
     } catch {
-      guard [.ended, .notAsked].contains(error.kind) else { throw error }
-      throw try await agent.saying(error, of: run.id, step) { step in
-        step.decision.map { "\($0.isApproved ? "approved" : "rejected") by \($0.by) at \($0.at)" }
-      }
+      throw try await agent.saying(error, of: run.id, step)
     }
   }
 

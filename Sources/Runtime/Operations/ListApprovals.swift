@@ -5,7 +5,7 @@ import RunState
 
 package struct ListApprovals: Operation {
   package static let name = "approvals"
-  package static let summary = "Lists the open runs that wait for a decision, oldest first."
+  package static let summary = "Lists the open runs that wait for a decision or an answer, oldest first."
   package static let scopes = Scopes.token(.read)
   package static let route: Route? = .get("/approvals")
   package static let command: String? = "runs approvals"
