@@ -179,6 +179,12 @@ extension Recipe {
     var kind: String { isSecret ? "secret" : declaration.type.name }
     /// The type as expressions see it.
     package var type: ValueType { declaration.type.inputType }
+
+    /// The name, the type and the summary, on one line for people.
+    package var words: String {
+      let note = fallback.map { ", \($0.plainText) if left out" } ?? (isRequired ? "" : ", may be left out")
+      return "\(name) (\(kind)\(note))\(summary.isEmpty ? "" : ": \(summary)")"
+    }
   }
 
   /// How many runs of a group may be open at once.

@@ -22,6 +22,7 @@ struct RunSteering: DispatchedCommand {
     case "cancel": return try await cancel()
     case "resolve": return try await resolve()
     case "signal": return try await signal()
+    case "answer": return try await answer()
     default: return try await decide(isApproved: parsed.command.last == "approve")
     }
   }
@@ -226,6 +227,35 @@ struct RunSteering: DispatchedCommand {
   }
 
   private func decide(isApproved: Bool) async throws(RuntimeError) -> ExitCode {
+    try await recorded(isApproved ? "approved" : "rejected") { requests, run throws(RuntimeError) in
+      try await requests.ask(
+        DecideStep.with {
+          $0.run = run
+          $0.step = parsed["step"].text
+          $0.approved = isApproved
+          $0.comment = parsed["comment"].text
+        })
+    }
+  }
+
+  private func answer() async throws(RuntimeError) -> ExitCode {
+    let (fields, texts) = Dispatch.sent(try dispatch.given("field"))
+    return try await recorded("answered") { requests, run throws(RuntimeError) in
+      try await requests.ask(
+        AnswerStep.with {
+          $0.run = run
+          $0.step = parsed["step"].text
+          $0.fields = fields
+          $0.texts = texts
+          $0.comment = parsed["comment"].text
+        })
+    }
+  }
+
+  /// Records what a person decides or answers, and says so.
+  private func recorded(
+    _ verb: String, _ ask: (AgentRequests, _ run: String) async throws(RuntimeError) -> DecideStep.Answer
+  ) async throws(RuntimeError) -> ExitCode {
     let remote = session.access.remote
     let by = session.access.person
     guard remote != nil || !by.trimmed.isEmpty else {
@@ -233,17 +263,11 @@ struct RunSteering: DispatchedCommand {
     }
     let (record, step, isAlone) = try await session.access.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
-      let answer = try await requests.ask(
-        DecideStep.with {
-          $0.run = run
-          $0.step = parsed["step"].text
-          $0.approved = isApproved
-          $0.comment = parsed["comment"].text
-        })
+      let answer = try await ask(requests, run)
       return (try await requests.run(run), answer.decided, await requests.connection.leavesAlone(run))
     }
     console.say(
-      "\(isApproved ? "approved" : "rejected") '\(step)' of \(record.id) as \(remote == nil ? by : "the token")")
+      "\(verb) '\(step)' of \(record.id) as \(remote == nil ? by : "the token")")
     sayHowToResume(with: record, isAlone: isAlone)
     return .done
   }

@@ -115,9 +115,10 @@ struct Timeline {
       switch wait.kind {
       case .until: words.append(isOver ? "waited" : "until \(wait.wakeAt.map(clock.date) ?? "some day")")
       case .event: words.append("\(isOver ? "waited for" : "for") event \(wait.event?.safe ?? "?")")
-      case .approval:
+      case .approval, .ask:
         let by = step.decision.map { "by \($0.by.safe)" }
-        words.append(by ?? (isOver ? "not decided" : "for a decision"))
+        let (verb, what) = wait.kind == .ask ? ("answered", "an answer") : ("decided", "a decision")
+        words.append(by ?? (isOver ? "not \(verb)" : "for \(what)"))
       case .limit: if step.status == .queued { words.append((wait.limit ?? "").safe) }
       case .poll:
         let rounds = wait.rounds ?? 1

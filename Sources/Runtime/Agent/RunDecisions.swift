@@ -120,16 +120,21 @@ extension StepRecord {
 
   /// The commands that decide or answer.
   package func commands(in run: String) -> [String] {
-    let step = "\(run) \(path.shellQuoted)"
-    guard let wait, wait.kind == .ask else { return ["approve", "reject"].map { "errand runs \($0) \(step)" } }
-    let needed = wait.asked.filter(\.isRequired).map { " -f \($0.name)=…" }.joined()
-    return ["errand runs answer \(step)\(needed)"]
+    wait?.commands(ofStepAt: path, in: run) ?? []
   }
 }
 
 extension WaitRecord {
   /// The fields that a person is asked for.
   package var asked: [Recipe.Input] { fields.flatMap { try? Recipe.Input.asked($0).get() } ?? [] }
+
+  /// The commands that decide or answer.
+  package func commands(ofStepAt path: StepPath, in run: String) -> [String] {
+    let step = "\(run) \(path.shellQuoted)"
+    guard kind == .ask else { return ["approve", "reject"].map { "errand runs \($0) \(step)" } }
+    let needed = asked.filter(\.isRequired).map { " -f \($0.name)=…" }.joined()
+    return ["errand runs answer \(step)\(needed)"]
+  }
 
   /// The values of an answer, checked.
   fileprivate func answer(

@@ -230,7 +230,7 @@ package struct HistoryMaker {
             answer: one(in: 4) ? stored() : nil)))
     case 6, 7:
       let wait = WaitRecord(
-        pick(.event, .until, .approval, .poll, .limit), wakeAt: one(in: 2) ? instant(in: .seconds(600)) : nil,
+        pick(.event, .until, .approval, .ask, .poll, .limit), wakeAt: one(in: 2) ? instant(in: .seconds(600)) : nil,
         event: one(in: 2) ? pick(HistoryMaker.eventNames) : nil, prompt: "Send it?", by: ["ana"], rounds: 3,
         limit: "60 a minute", since: now)
       events.append(.stepWaits(StepWaits(run: id, at: now, step: step, now: now, wait: wait)))
@@ -278,6 +278,10 @@ package struct HistoryMaker {
     if let asking = run.steps.first(where: \.asksPerson), one(in: 2) {
       var decision = DecisionRecord(isApproved: one(in: 2), by: "ana", at: now, comment: "because")
       if one(in: 3) { decision.key = key() }
+      if asking.wait?.kind == .ask {
+        (decision.isApproved, decision.fields) = (true, .object(["room": .string("B12")]))
+        return [.answerGiven(DecisionGiven(run: run.id, step: asking.path, decision: decision))]
+      }
       return [.decisionGiven(DecisionGiven(run: run.id, step: asking.path, decision: decision))]
     }
     if one(in: 2) {
