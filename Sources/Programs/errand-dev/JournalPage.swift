@@ -170,9 +170,11 @@ private let examples = {
     A stored value was removed.
     {"event":"valueRemoved","at":"2026-11-20T09:00:00Z","name":"last","condition":{"value":7},"change":{"run":"019a9fd5-0000-7000-8000-000000000001","step":"forget"}}
     A step began to wait, or now waits for something else.
-    {"event":"stepWaits",\#(run),"step":"ask","now":"2026-11-20T09:00:00Z","wait":{"kind":"approval","wakeAt":"2026-11-21T09:00:00Z","event":"handed-in","prompt":"Send the marks?","by":["ada"],"url":"https://errand.example.org/approvals/r1/ask","rounds":3,"limit":"'shop' allows 60 requests in 1m","since":"2026-11-20T09:00:00Z"}}
-    A person gave a decision on a step that asks for one.
+    {"event":"stepWaits",\#(run),"step":"ask","now":"2026-11-20T09:00:00Z","wait":{"kind":"approval","wakeAt":"2026-11-21T09:00:00Z","event":"handed-in","prompt":"Send the marks?","by":["ada"],"url":"https://errand.example.org/approvals/r1/ask","fields":{"room":{"type":"string"}},"rounds":3,"limit":"'shop' allows 60 requests in 1m","since":"2026-11-20T09:00:00Z"}}
+    A person gave a decision on a step that asks for one (`approve`).
     {"event":"decisionGiven","run":"019a9fd5-0000-7000-8000-000000000001","step":"ask","decision":{"isApproved":true,"by":"ada","at":"2026-11-20T09:00:00Z","comment":"checked","key":\#(key)}}
+    A person answered a step that asks for values (`ask`). The event fits only while the step asks. `fields` holds the values by name.
+    {"event":"answerGiven","run":"019a9fd5-0000-7000-8000-000000000001","step":"room","decision":{"isApproved":true,"fields":{"room":"B12","seats":30},"by":"ada","at":"2026-11-20T09:00:00Z","comment":"the one with the piano","key":\#(key)}}
     An event was received. No id is received twice. For a delivery to a webhook, `delivery` holds the schedule that may consume it, the digests that distinguish it from others, the instant when Errand forgets them, the reason why its body can't be read, and the earlier delivery that it repeats, if any.
     {"event":"eventReceived","id":"e-7","name":"handed-in","data":{"pupil":3},"run":"019a9fd5-0000-7000-8000-000000000001","receivedAt":"2026-11-20T09:00:00Z","consumedBy":"averages/handed-in","delivery":{"schedule":"averages/handed-in","keys":["5f2c0a6e0d4b7c1a9e83f1d2b4a69788"],"until":"2026-11-27T09:00:00Z","headers":{"X-GitHub-Event":"push"},"fault":"the body isn't valid JSON in line 1, column 2: expected a value","repeats":"averages/handed-in:e-6"}}
     A run or a schedule consumed an event; the consequences are in the same batch.

@@ -54,7 +54,7 @@ package indirect enum StateEvent: Sendable, Equatable {
   package enum Kind: String, CaseIterable {
     case runCreated, runClaimed, runStatusChanged, cancelRequested, stepBegan, attemptBegan, attemptEnded, stepEnded,
       runEnded
-    case runNoted, runPlaced, valueSet, valueRemoved, stepWaits, decisionGiven, answerGiven
+    case runNoted, runPlaced, valueSet, valueRemoved, stepWaits, answerGiven, decisionGiven
     case eventReceived, eventConsumed
     case eventsForgotten, eventGathered, filesSeen, scheduleSet, scheduleRemoved, schedulePaused, scheduleReset,
       slotDecided
