@@ -50,7 +50,10 @@ extension StepReader {
       }
       fields.append(AskedField(input: input, written: written, fallback: fallback))
     }
-    return (fields, ObjectSchema(fields: fields.map(\.input.declaration)).outputType)
+    guard case .object(let type) = ObjectSchema(fields: fields.map(\.input.declaration)).outputType else {
+      return (fields, .dyn)
+    }
+    return (fields, .object(ObjectType("fields", fields: type.fields)))
   }
 }
 

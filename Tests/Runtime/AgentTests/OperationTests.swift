@@ -61,6 +61,14 @@ import Testing
       $0.comment = "fine"
       $0.key = "k"
     },
+    AnswerStep.with {
+      $0.run = "r1"
+      $0.step = "room"
+      $0.fields = ValueMap([("seats", .int(30))])
+      $0.texts = ["room": "B12"]
+      $0.comment = "fine"
+      $0.key = "k"
+    },
     SendEvent.with {
       $0.id = "e1"
       $0.source = "/shop"
