@@ -230,7 +230,9 @@ final class MentionReader {
     let expected = happening["expect"]
     for key in expected?["outputs"].keys ?? [] { add(key.string.flatMap(recipe.output), key) }
     var paths = expected?["steps"].keys ?? []
-    paths += [happening["approve"], happening["reject"], happening["answer"], expected?["error"]].compactMap { $0?["step"] ?? $0 }
+    paths += [happening["approve"], happening["reject"], happening["answer"], expected?["error"]].compactMap {
+      $0?["step"] ?? $0
+    }
     for value in paths {
       for (symbol, range) in stepPath(value.string ?? "", of: recipe) { add(symbol, value, part: range) }
     }

@@ -12,8 +12,8 @@ extension StepReader {
   ) -> (Step.Kind?, ValueType, mayBeAbsent: Bool) {
     guard let fields = Fields(value, of: "'ask'", .ask, findings) else { return (nil, .dyn, false) }
     let (prompt, by, onTimeout) = question(fields, in: scope, &timeout)
-    let (asked, declared) =
-      fields.require("fields", "the values to give, such as { room: string }").map { self.fields($0, in: scope) } ?? ([], .dyn)
+    let given = fields.require("fields", "the values to give, such as { room: string }")
+    let (asked, declared) = given.map { self.fields($0, in: scope) } ?? ([], .dyn)
     let type = ValueType.object(RecipeTypes.answer(declared))
     let ask = prompt.map {
       Step.Kind.ask(Ask(prompt: $0, by: by, fields: asked, onTimeout: onTimeout, type: type))
@@ -108,6 +108,7 @@ extension Recipe.Input {
   /// The JSON Schema of an answer to the fields that the record of a question keeps.
   package static func schema(asked: Value) -> Value? {
     guard case .success(let fields) = self.asked(asked) else { return nil }
-    return .map(ObjectSchema(fields: fields.map(\.declaration)).jsonSchema(allowsExpressions: false))
+    let schema = ObjectSchema(fields: fields.map(\.declaration)).jsonSchema(allowsExpressions: false)
+    return try? JSON.parse(JSON.text(.map(schema)))
   }
 }

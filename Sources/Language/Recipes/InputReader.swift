@@ -100,7 +100,8 @@ struct InputReader {
       }
       // A faulty default is a default nevertheless, so that the input is not missing elsewhere.
       declaration.fallback =
-        isSecret ? .null : computed(fallback, declaration) ?? literal(fallback, declaration, of: "default", in: name) ?? .null
+        isSecret
+        ? .null : computed(fallback, declaration) ?? literal(fallback, declaration, of: "default", in: name) ?? .null
     }
     return Recipe.Input(declaration: declaration, isSecret: isSecret)
   }

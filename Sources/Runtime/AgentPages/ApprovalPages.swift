@@ -29,7 +29,8 @@ extension Pages {
     return request.frame(
       "Approvals", "/approvals", live: .init(seconds: 5, announcement: counted(asking.count, "question")),
       .element("h1", [:], "Approvals"),
-      Part.rows(rows, orElse: "No approvals are waiting. A run with an 'approve' or 'ask' step waits here for a person."),
+      Part.rows(
+        rows, orElse: "No approvals are waiting. A run with an 'approve' or 'ask' step waits here for a person."),
       Part.next(list.next, "More approvals", "approvals"))
   }
 
@@ -44,7 +45,8 @@ extension Pages {
     let isAnswer = step.wait?.kind == .ask
     let prompt = request.seesData ? step.wait?.prompt : nil
     let people = step.wait?.by ?? []
-    let title = prompt?.firstLine.shortened(to: longestTitle) ?? "\(isAnswer ? "An answer" : "A decision") for \(run.recipe)"
+    let title =
+      prompt?.firstLine.shortened(to: longestTitle) ?? "\(isAnswer ? "An answer" : "A decision") for \(run.recipe)"
     var content: [Markup] = [
       Part.crumbs(("Approvals", "/approvals"), (run.recipe, pagePath("runs", run.id))),
       .element("h1", [:], Markup(title)),
@@ -113,7 +115,8 @@ extension Pages {
     let command = step.commands(in: run.id).joined()
     var parts: [Markup] = [Part.key, Part.hidden("step", step.path)] + fields.markup
     parts += [
-      .element("label", ["for": "comment"], "Comment ", .element("span", ["class": "quiet"], "(recorded with the answer)")),
+      .element(
+        "label", ["for": "comment"], "Comment ", .element("span", ["class": "quiet"], "(recorded with the answer)")),
       .element("textarea", ["id": "comment", "name": "comment", "rows": "2"], Markup(field: comment ?? "")),
       .element(
         "div", ["class": fields.isLong ? "actions near" : "actions"],

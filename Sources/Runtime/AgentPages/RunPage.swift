@@ -166,7 +166,8 @@ extension Pages {
       .element("p", [:], Markup(prompt?.firstLine ?? "The step '\(step.path)' asks.")),
       .element(
         "div", ["class": "actions"],
-        .element("a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], Markup(step.callToAct))))
+        .element(
+          "a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], Markup(step.callToAct))))
   }
 
   /// - Parameter output: The form of the step's output, if a person has to give it.

@@ -99,7 +99,9 @@ struct InputFields {
       parts.append(.element("p", ["class": "wrong", "role": "alert"], Markup(fault)))
     }
     if inputs.isEmpty { parts.append(.element("p", ["class": "quiet"], "It takes no \(word)s.")) }
-    let groups = [("Needed", inputs.filter { isRequired($0.name) }), ("Optional", inputs.filter { !isRequired($0.name) })]
+    let groups = [
+      ("Needed", inputs.filter { isRequired($0.name) }), ("Optional", inputs.filter { !isRequired($0.name) }),
+    ]
     for (heading, some) in groups where !some.isEmpty {
       if isLong { parts.append(.element("h3", [:], Markup(heading))) }
       for input in some { parts += field(input.name, input.schema, isRequired: isRequired(input.name)) }

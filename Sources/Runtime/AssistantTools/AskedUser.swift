@@ -75,7 +75,9 @@ extension Value {
     for member in self["properties"]?.map?.members ?? [] {
       guard var field = member.value.map, field["contentEncoding"] == nil else { return nil }
       if field["enum"] != nil { field["type"] = .string("string") }
-      guard let type = field["type"]?.string, ["string", "integer", "number", "boolean"].contains(type) else { return nil }
+      guard let type = field["type"]?.string, ["string", "integer", "number", "boolean"].contains(type) else {
+        return nil
+      }
       // The agent checks it.
       field["pattern"] = nil
       properties[member.key] = .map(field)

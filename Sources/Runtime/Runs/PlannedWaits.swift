@@ -74,7 +74,9 @@ extension Planner {
   ) throws(StepInterruption) -> PlannedValue {
     let question = try text(ask.prompt, in: environment, at: path)
     let whom = ask.by.isEmpty ? "" : " \(ask.by.joined(separator: ", "))"
-    note(.pause("would ask\(whom) for \(ask.fields.map(\.name).joined(separator: ", ")): \(question) (assumed answered)"), at: path)
+    note(
+      .pause("would ask\(whom) for \(ask.fields.map(\.name).joined(separator: ", ")): \(question) (assumed answered)"),
+      at: path)
     let later = Unknown("known after '\(self.name(of: step, path))'")
     lost = lost ?? later
     let open = Unknown("\(Planner.whether)'\(path.withoutIndexes)' is answered", mayBeAbsent: true)

@@ -64,7 +64,8 @@ import Testing
     let missing = try await bench.send("POST", path, ada, "{}")
     #expect(
       missing.status == 422
-        && missing.json["detail"]?.string == "field 'room' (string) is missing: The room, such as B12", "\(missing.json)")
+        && missing.json["detail"]?.string == "field 'room' (string) is missing: The room, such as B12",
+      "\(missing.json)")
     let decided = try await bench.send("POST", "/api/v1/runs/\(run)/decisions", ada, #"{"approved":true}"#)
     #expect(decided.status == 409 && decided.json["detail"]?.string?.contains("errand runs answer") == true)
     for body in ["[]", #"{"fields":[]}"#, #"{"fields":{"room":"B1"},"step":"rom"}"#, #"{"fild":{}}"#] {
@@ -117,9 +118,12 @@ import Testing
     #expect(wrong.status == 422)
     #expect(
       wrong.text.contains("id=\"field-room-wrong\">&#39;fields.room&#39; must be of the form [A-Z][0-9]+")
-        || wrong.text.contains("id=\"field-room-wrong\">'fields.room' must be of the form [A-Z][0-9]+"), "\(wrong.text)")
+        || wrong.text.contains("id=\"field-room-wrong\">'fields.room' must be of the form [A-Z][0-9]+"), "\(wrong.text)"
+    )
     #expect(wrong.text.contains("id=\"field-seats-wrong\""))
-    #expect(wrong.text.contains("value=\"b12\"") && wrong.text.contains("as &lt;i>typed") != wrong.text.contains("as &lt;i&gt;typed"))
+    #expect(
+      wrong.text.contains("value=\"b12\"")
+        && wrong.text.contains("as &lt;i>typed") != wrong.text.contains("as &lt;i&gt;typed"))
     // Nothing was recorded, and another site's form records nothing either.
     #expect(try await browser.get(question).text.contains("field.room"))
     #expect(try await browser.post("/runs/\(run)/answer", form, origin: "https://evil.example").status == 403)

@@ -498,7 +498,8 @@ import Testing
     #expect(answers.filter { $0 == #"{"decided":"room","run":"r1"}"# }.count == 1)
     await bench.until("r1 succeeded")
     #expect(try await bench.outputs("r1") == #"{"room":"B12"}"#)
-    let kept = try await bench.store.finishedRun("r1")?.steps["room"]?.decision?.fields
+    let kept =
+      try await bench.store.finishedRun("r1")?.steps["room"]?.decision?.fields
       ?? bench.store.endedRun("r1")?.steps["room"]?.decision?.fields
     #expect(kept == .object(["room": .string("B12"), "seats": .int(30)]))
   }
