@@ -1,13 +1,18 @@
 """Uses the API by a client that openapi-python-client makes from its document: api_client.py PROGRAM
 
-Starts a run, follows it, approves it, resolves another, and pages through them all.
+Starts a run, follows it, approves it, resolves another, and pages through them all. Calls every operation of the
+document once.
 """
+import importlib
+import inspect
 import os
 import pathlib
+import pkgutil
 import subprocess
 import sys
 import tempfile
 import threading
+import typing
 
 from agent import Agent, expect, main, until
 
@@ -24,6 +29,54 @@ def generate(agent, folder):
     sys.path.insert(0, str(folder / "client"))
 
 
+def call_all(client, run, other):
+    """Calls each operation of the document but the two streams once, about a run that has succeeded.
+
+    The other run is deleted. Gives how many operations there are.
+    """
+    import errand_client.api.default as api
+
+    made = {"recipe": "sum", "id": "sum", "run": run, "step": "ask", "name": "store.get"}
+    # What an operation needs besides the names above: its parameters, its body, its status.
+    special = {
+        "start": ({"recipe": "greeting"}, {"inputs": {"name": "Bob"}}, 202),
+        "plan": ({"recipe": "greeting"}, {"inputs": {"name": "Bob"}}, 201),
+        "check": ({}, {"text": "steps: [{ let: { x: 1 } }]"}, 200),
+        "signal": ({}, {"name": "never", "data": 1}, 202),
+        "backfill": ({}, {"from": "2026-01-01T00:00:00Z", "to": "2026-01-03T00:00:00Z", "isDryRun": True}, 200),
+        "issue_token": ({}, {"name": "made", "scopes": ["read"]}, 201),
+        "revoke_token": ({"name": "made"}, None, 204),
+        "trigger": ({}, {}, 200),
+        # There is nothing to decide, resolve, drain or evict, or it is over.
+        "decide": ({}, {"approved": True}, 409), "resolve": ({}, {"step": "ask", "as": "retry"}, 409),
+        "pause": ({}, None, 409), "resume": ({}, None, 409), "retry": ({}, {}, 409),
+        "cancel": ({}, {}, 409), "reset_schedule": ({}, None, 409),
+        "drain_worker": ({"worker": "nobody"}, None, 422), "evict_worker": ({"worker": "nobody"}, None, 422), "workers": ({}, None, 422),
+        "delete": ({"run": other}, None, 204),
+    }
+    names = [module.name for module in pkgutil.iter_modules(api.__path__) if module.name not in ("follow", "watch")]
+    # What another one needs comes before it.
+    for name in sorted(names, key=lambda name: (name in ("revoke_token", "delete", "show_plan"), name)):
+        module = importlib.import_module(f"errand_client.api.default.{name}")
+        given, body, status = special.get(name, ({}, None, 200))
+        arguments = {}
+        for parameter in inspect.signature(module.sync_detailed).parameters.values():
+            if parameter.name == "client":
+                arguments["client"] = client
+            elif parameter.name == "body":
+                kinds = typing.get_args(parameter.annotation) or (parameter.annotation,)
+                arguments["body"] = kinds[0].from_dict(body or {})
+            elif parameter.default is inspect.Parameter.empty:
+                arguments[parameter.name] = given.get(parameter.name) or made[parameter.name]
+        answer = module.sync_detailed(**arguments)
+        got = int(answer.status_code)
+        expect(got == status, f"{name} gets {got} and not {status}: {answer.content[:300]}")
+        expect(status == 204 or answer.parsed is not None, f"{name} gets {got}, which can't be read: {answer.content[:300]}")
+        if name == "plan":
+            made["plan"] = made["digest"] = answer.parsed.digest
+    return len(names)
+
+
 def run():
     with Agent(sys.argv[1]) as agent, tempfile.TemporaryDirectory() as folder:
         agent.start()
@@ -32,7 +85,7 @@ def run():
         from errand_client import models
         from errand_client.api.default import decide, follow, resolve, runs, show, start
 
-        token = agent.everything("shop")
+        token = agent.token("shop", "read", "data", "start", "steer", "approve", "tokens")
         uncertain = agent.uncertain(token)
         client = AuthenticatedClient(agent.url, token, raise_on_unexpected_status=True)
 
@@ -78,7 +131,8 @@ def run():
                 break
         expect(len(listed) == 27 and set(listed) == {first.run, uncertain, *made}, f"{len(listed)} runs are listed")
         expect(pages == 4, f"{pages} pages of 7 for 27 runs")
-        print(f"api client: started, followed, approved, resolved; {len(listed)} runs on {pages} pages")
+        count = call_all(client, first.run, made[0])
+        print(f"api client: called {count} operations once; started, followed, approved, resolved; {len(listed)} runs on {pages} pages")
         agent.end()
 
 

@@ -347,8 +347,8 @@ final class MentionReader {
         return (file.symbol(.branch, branches.key(name)), branches[name]?.list.map { .list($0) })
       }
       if step["else"] == nil, let outputs = step["outputs"] { return (file.symbol(.output, outputs.key(name)), nil) }
-      let handler = step["onError"]?.place
-      let lists = step.blocks.filter { $0.place != handler && $0["outputs"] == nil }.compactMap {
+      let unseen = [step["onError"]?.place, step.tell?.place]
+      let lists = step.blocks.filter { !unseen.contains($0.place) && $0["outputs"] == nil }.compactMap {
         $0.list ?? $0["steps"]?.list
       }
       return member(name, of: .list(Array(lists.joined())))

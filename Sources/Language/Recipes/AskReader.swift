@@ -3,22 +3,19 @@ package import Basics
 import Expressions
 import YAMLReader
 
-// Reads `ask`: `{prompt, fields, by, timeout, onTimeout}`, and the fields that the record of a question keeps.
+// Reads `ask`: the keys of a question, and `fields`, and the fields that the record of a question keeps.
 
 extension StepReader {
   /// Reads a question for values; the step's value may be absent if the run may continue without an answer.
   func ask(
-    _ value: Value, scope: Scope, timeout: inout TimeLimits?
+    _ value: Value, scope: Scope, over: OverPaths, timeout: inout TimeLimits?
   ) -> (Step.Kind?, ValueType, mayBeAbsent: Bool) {
     guard let fields = Fields(value, of: "'ask'", .ask, findings) else { return (nil, .dyn, false) }
-    let (prompt, by, onTimeout) = question(fields, in: scope, &timeout)
+    let question = question(fields, scope: scope, over: over, timeout: &timeout)
     let given = fields.require("fields", "the values to give, such as { room: string }")
     let (asked, declared) = given.map { self.fields($0, in: scope) } ?? ([], .dyn)
     let type = ValueType.object(RecipeTypes.answer(declared))
-    let ask = prompt.map {
-      Step.Kind.ask(Ask(prompt: $0, by: by, fields: asked, onTimeout: onTimeout, type: type))
-    }
-    return (ask, type, onTimeout == .continue)
+    return (question.map { .ask(Ask(question: $0, fields: asked, type: type)) }, type, mayTimeOut(question, fields))
   }
 
   private func fields(_ value: Value, in scope: Scope) -> ([AskedField], ValueType) {

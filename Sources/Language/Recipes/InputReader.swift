@@ -122,6 +122,11 @@ struct InputReader {
   private func bounds(_ fields: Fields, _ type: FieldType, of name: String) -> [Limit] {
     switch type {
     case .int, .double, .timestamp, .duration: break
+    case .string where word == .field:
+      // Of a text that a person types they are lengths.
+      return [("min", Limit.minLength), ("max", Limit.maxLength)].compactMap { key, limit in
+        fields[key].flatMap { findings.int($0, of: "'\(key)' of a text", in: 0...100_000) }.map(limit)
+      }
     default:
       for key in ["min", "max"] {
         if let value = fields[key] {

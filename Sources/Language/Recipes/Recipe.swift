@@ -96,23 +96,10 @@ extension Recipe {
   }
 
   /// All steps of the recipe, including steps inside others.
-  package var allSteps: [Step] {
-    var found: [Step] = []
-    var open = [steps.steps, onFailure?.steps ?? [], finally?.steps ?? []]
-    while let steps = open.popLast() {
-      for step in steps {
-        found.append(step)
-        if let block = step.onError?.steps { open.append(block.steps) }
-        switch step.kind {
-        case .block(let block, _): open.append(block.steps)
-        case .cases(let cases): open += cases.list.map(\.block.steps)
-        case .parallel(let branches): open += branches.map(\.block.steps)
-        default: break
-        }
-      }
-    }
-    return found
-  }
+  package var allSteps: [Step] { Block.allSteps(in: blocks) }
+
+  /// The blocks of steps that are in no other step.
+  var blocks: [Block] { [steps, onFailure, finally].compactMap { $0 } }
 
   /// The secrets that it and the recipes it calls read.
   package var allSecrets: [(name: String, location: Diagnostic.Location?)] { all.flatMap(\.secrets) }
@@ -201,4 +188,26 @@ extension Recipe {
 package struct NamedTemplate: Sendable {
   package var name: String
   package var template: ValueTemplate
+}
+
+extension Block {
+  /// All steps of some blocks, including steps inside others.
+  static func allSteps(in blocks: [Block]) -> [Step] {
+    var found: [Step] = []
+    var open = blocks.map(\.steps)
+    while let steps = open.popLast() {
+      for step in steps {
+        found.append(step)
+        if let block = step.onError?.steps { open.append(block.steps) }
+        switch step.kind {
+        case .block(let block, _): open.append(block.steps)
+        case .cases(let cases): open += cases.list.map(\.block.steps)
+        case .parallel(let branches): open += branches.map(\.block.steps)
+        default: break
+        }
+        if let tell = step.question?.tell { open.append(tell.steps) }
+      }
+    }
+    return found
+  }
 }

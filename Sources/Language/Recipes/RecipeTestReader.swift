@@ -323,7 +323,7 @@ struct RecipeTestReader {
   }
 
   private func answer(_ value: Value, at key: Value) -> RecipeTest.Kind? {
-    guard let fields = Fields(value, of: "'answer'", .answer, findings) else { return nil }
+    guard let fields = Fields(value, of: "'answer'", .testedAnswer, findings) else { return nil }
     let step = fields["step"].flatMap { value in
       findings.text(value, of: "'step'").flatMap { check(step: $0, at: value) ? $0 : nil }
     }
@@ -505,7 +505,7 @@ struct RecipeTestReader {
         if case .cases(let cases) = step.kind { known += cases.list.compactMap(\.element) }
       }
     }
-    known += ["#onError", "#onFailure", "#finally"]
+    known += ["#onError", "#onFailure", "#finally", "#tell"]
     for part in path.split(separator: "/") {
       let name = String(part.prefix { !"[~!".contains($0) })
       if known.contains(where: { $0.hasSameScalars(as: name) }) { continue }

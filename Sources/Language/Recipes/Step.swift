@@ -67,6 +67,15 @@ package final class Step: Sendable {
     return names.contains { $0.template.reads("now") } || !(condition?.program.references("now").isEmpty ?? true)
   }
 
+  /// The question to people that it asks; nil if it asks none.
+  package var question: QuestionSettings? {
+    switch kind {
+    case .approval(let approval): approval.question
+    case .ask(let ask): ask.question
+    default: nil
+    }
+  }
+
   /// The words for the step in progress lines and messages.
   package var title: String { name ?? id ?? work }
 
@@ -257,24 +266,41 @@ package enum Wait: Sendable {
   case event(name: String, match: RecipeExpression?, form: EventForm, onTimeout: OnTimeout)
 }
 
+/// A question to people, as every step that asks has it.
+package struct QuestionSettings: Sendable {
+  package var prompt: ValueTemplate
+  package var by: [String]
+  /// The consequences, for the person who decides.
+  package var yes: ValueTemplate?
+  package var no: ValueTemplate?
+  /// Whether the question is shown with its address.
+  package var hasLink: Bool
+  /// How long a link carries the right to answer; as long as the question is open if nil, at most 30 days.
+  package var linkLifetime: TimeSpan?
+  /// Steps that run once the question is asked; they see `question`, which is the first variable of their block.
+  package var tell: Block?
+  package var onTimeout: OnTimeout
+
+  /// What stands before the steps of `tell` in paths, after the path of the step.
+  package static let tellPrefix = "/#tell/"
+  /// How long a link may carry the right at most.
+  package static let longestLink = TimeSpan.seconds(30 * 86_400)
+  /// How long a step in `tell` may wait at most.
+  package static let longestWait = TimeSpan.seconds(3600)
+}
+
 /// Waiting for a person's decision.
 package struct Approval: Sendable {
   package enum OnReject: String, CaseIterable, Sendable { case end, `continue` }
 
-  package var prompt: ValueTemplate
-  package var by: [String]
-  /// Whether the question has an address.
-  package var hasLink: Bool
-  package var onTimeout: OnTimeout
+  package var question: QuestionSettings
   package var onReject: OnReject
 }
 
 /// Asking a person for typed values.
 package struct Ask: Sendable {
-  package var prompt: ValueTemplate
-  package var by: [String]
+  package var question: QuestionSettings
   package var fields: [AskedField]
-  package var onTimeout: OnTimeout
   /// The type of the answer.
   package let type: ValueType
 

@@ -162,8 +162,8 @@ struct StepReader {
       case "let":
         (kind, type) = bindings(member.value, isConditional: condition != nil, inner: inner, scope: &scope)
       case "wait": (kind, type) = wait(member.value, scope: inner, timeout: &timeout)
-      case "approve": (kind, type) = approval(member.value, scope: inner, timeout: &timeout)
-      case "ask": (kind, type, mayTimeOut) = ask(member.value, scope: inner, timeout: &timeout)
+      case "approve": (kind, type) = approval(member.value, scope: inner, over: overInside, timeout: &timeout)
+      case "ask": (kind, type, mayTimeOut) = ask(member.value, scope: inner, over: overInside, timeout: &timeout)
       case "parallel": (kind, type) = parallel(member.value, scope: inner, outer: &scope, over: overInside)
       case "steps" where fields["else"] != nil:
         (kind, type) = alternatives(

@@ -60,7 +60,7 @@ final class StdioServer: ServerLink {
   private static let grace = TimeSpan.seconds(2)
   private static let mostPrinted = 8192
   /// How long after the end of its standard output it may exit.
-  private static let farewell = TimeSpan.milliseconds(500)
+  private static let farewell = TimeSpan.seconds(5)
 
   /// Starts the server; the first request reports a failed start.
   static func start(

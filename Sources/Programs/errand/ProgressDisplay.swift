@@ -335,9 +335,8 @@ extension WaitRecord {
     return switch kind {
     case .until: "waiting until \(until ?? "something happens")"
     case .event: "waiting for the event '\(event ?? "")'\(until.map { ", at most until \($0)" } ?? "")"
-    case .approval:
-      "waiting for a decision\(until.map { ", at most until \($0)" } ?? ""): \(prompt ?? "")\(url.map { "\n\($0)" } ?? "")"
-    case .ask: "waiting for an answer\(until.map { ", at most until \($0)" } ?? ""): \(prompt ?? "")"
+    case .approval, .ask:
+      "waiting for \(kind.wanted)\(until.map { ", at most until \($0)" } ?? ""): \(prompt ?? "")\(url.map { "\n\($0)" } ?? "")"
     case .limit: "queued: \(limit ?? "")\(until.map { "; continues about \($0)" } ?? "")"
     case .poll: "round \(rounds ?? 0) didn't match; again at \(until ?? "once")"
     }

@@ -89,7 +89,7 @@ extension ServeCommand {
   private static func settings(of workspace: Workspace, besides handed: [Int32]) -> ServerSettings {
     var settings = workspace.configuration.server
     if !handed.isEmpty {
-      settings.listen = handed.compactMap(SocketName.init).filter { !$0.isLocal }
+      settings.listen = handed.compactMap { SocketName(of: $0) }.filter { !$0.isLocal }
         .map { ServerSettings.Address(host: $0.host, port: $0.port) }
     }
     return settings

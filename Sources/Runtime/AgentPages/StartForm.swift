@@ -267,7 +267,7 @@ extension StartForm.Given {
     for item in form.items where item.name.hasPrefix("\(word).") {
       let name = String(item.name.dropFirst(word.utf8.count + 1))
       if inputs?[name] == nil {
-        let owner = word == "input" ? "recipe" : "question"
+        let owner = word == "input" ? "recipe" : "form"
         faults.append(
           "the \(owner) has no \(word) '\(name.shortened)' any more; look at the fields, and send the form again")
       } else if !seen.insert(name).inserted {

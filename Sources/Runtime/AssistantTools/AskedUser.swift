@@ -34,7 +34,7 @@ struct AskedUser {
       let record = try? await call.caller.ask(ShowRun.with { $0.run = run }).record()
     else { return false }
     // An answer was recorded, and the run is about to take it.
-    if record.stepsInOrder.contains(where: { $0.status == .waiting && $0.decision != nil }) {
+    if record.hasUnseenDecision {
       return (try? await time.sleep(for: .milliseconds(100))) != nil
     }
     let open = record.askingSteps.first { $0.wait?.kind == .ask && !asked.contains($0.path) }

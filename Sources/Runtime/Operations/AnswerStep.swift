@@ -12,7 +12,7 @@ package struct AnswerStep: Operation {
   package static let command: String? = "runs answer"
   package static let page: String? = "/approvals/{run}/{step}"
   package static let refusals: Set<RequestRefusedError.Kind> =
-    .ofRuns.union([.ended, .notAsked, .notAllowed, .inputs, .usedKey])
+    .ofRuns.union([.ended, .notAsked, .notAllowed, .inputs, .usedKey, .conflict])
   package static let repeats = Repeats.key
 
   @Field(RunName.summary) package var run: String
@@ -20,6 +20,8 @@ package struct AnswerStep: Operation {
   @Field("The values, by the names of the fields.") package var fields: ValueMap?
   @Field("More values, as text that is read as the field's type.") package var texts: [String: String] = [:]
   @Field("A comment to record with the answer.") package var comment: String?
+  @Field("The digest of the question that the caller saw. If it is given, another question isn't answered.")
+  package var question: String?
   @Field("A key that the caller chooses. The same answer with the same key gets the same response.")
   package var key: String?
 
@@ -32,10 +34,10 @@ package struct AnswerStep: Operation {
   package func run(
     on run: RunReference, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> Answer {
-    var answer = DecisionRecord(isApproved: true, by: caller.name, at: agent.time.now(), comment: comment)
+    var answer = DecisionRecord(
+      isApproved: true, by: caller.name, at: agent.time.now(), comment: comment, via: caller.way)
     let texts = texts.sorted { $0.key.precedesByScalars($1.key) }
-    // Unlike a recipe's input, a field takes no secret: such a text is a text.
-    let given = agent.given(fields ?? ValueMap(), [:]) + texts.map { (name: $0.key, input: GivenInput.text($0.value)) }
+    let given = agent.given(fields ?? ValueMap(), [:]) + agent.given(texts: self.texts)
     answer.key = try agent.decisionKey(
       key, of: caller, about: run.id,
       [
@@ -47,7 +49,7 @@ package struct AnswerStep: Operation {
     }
     do throws(RequestRefusedError) {
       let open = try await agent.openRun(run)
-      return Answer(try await agent.host.decisions.answer(open, step: step, given, answer), of: open)
+      return Answer(try await agent.host.decisions.answer(open, step: step, given, answer, seeing: question), of: open)
     } catch {
       throw try await agent.saying(error, of: run.id, step)
     }

@@ -93,10 +93,9 @@ extension StateEvent {
     case .scheduleSet(let event): event.texts?.isTooDeep ?? false
     case .stepWaits(let event): event.wait.fields?.isTooDeep ?? false
     case .answerGiven(let event): event.decision.fields?.isTooDeep ?? false
-    case .runClaimed, .runPlaced, .runStatusChanged, .cancelRequested, .valueRemoved, .decisionGiven,
-      .eventConsumed,
-      .eventsForgotten, .eventGathered, .filesSeen, .scheduleRemoved, .schedulePaused, .scheduleReset,
-      .connectionUsed, .tokenIssued, .tokenRevoked:
+    case .runClaimed, .runPlaced, .runStatusChanged, .cancelRequested, .valueRemoved, .decisionGiven, .linkMade,
+      .linksEnded, .eventConsumed, .eventsForgotten, .eventGathered, .filesSeen, .scheduleRemoved, .schedulePaused,
+      .scheduleReset, .connectionUsed, .tokenIssued, .tokenRevoked:
       false
     case .slotDecided(let slot): slot.inputs?.isTooDeep ?? false
     }

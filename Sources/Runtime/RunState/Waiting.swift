@@ -31,6 +31,8 @@ package struct WaitRecord: Record, Equatable {
 
     /// Whether a person is asked.
     package var isQuestion: Bool { self == .approval || self == .ask }
+    /// What a person is asked for.
+    package var wanted: String { self == .ask ? "an answer" : "a decision" }
   }
 
   package var kind: Kind
@@ -42,7 +44,7 @@ package struct WaitRecord: Record, Equatable {
   package var prompt: String?
   /// The people who may decide; anyone if empty.
   package var by: [String]
-  /// The address of the decision's page, if the recipe asks for it.
+  /// The address of the question's page, if the recipe asks for it.
   package var url: String?
   /// The declarations of the values that the person is asked for, by name.
   @Boxed package var fields: Value? = nil
@@ -52,11 +54,14 @@ package struct WaitRecord: Record, Equatable {
   package var limit: String?
   /// The instant from which it waits for a connection's limit.
   package var since: Timestamp?
+  /// The rest of the question to the person; nil for one that a version before 0.7.0 asked.
+  @Boxed package var question: QuestionRecord? = nil
 
   package init(
     _ kind: Kind, wakeAt: Timestamp? = nil, event: String? = nil, prompt: String? = nil, by: [String] = [],
-    url: String? = nil, rounds: Int? = nil, limit: String? = nil, since: Timestamp? = nil
+    url: String? = nil, rounds: Int? = nil, limit: String? = nil, since: Timestamp? = nil, question: QuestionRecord? = nil
   ) {
+    self.question = question
     self.kind = kind
     self.wakeAt = wakeAt
     self.event = event
@@ -79,7 +84,71 @@ package struct WaitRecord: Record, Equatable {
     rounds = try member("rounds", record?.rounds)
     limit = try member("limit", record?.limit)
     since = try member("since", record?.since)
+    question = try member("question", record?.question)
   }
+}
+
+/// What a question says beside its text, and the links to it.
+package struct QuestionRecord: Record, Equatable {
+  /// The consequences of a yes and of a no, in the recipe's words.
+  package var yes: String?
+  package var no: String?
+  /// The next steps up to the next question, by their titles, each with its action.
+  package var next: [String] = []
+  /// Whether the run continues after a no, and after the time has run out.
+  package var goesOnAfterNo = false
+  package var goesOnAfterTimeout = false
+  /// The recipe's summary.
+  package var summary: String?
+  /// How long a link is valid at most, if the recipe says so.
+  package var linkFor: TimeSpan?
+  /// The valid links.
+  package var links: [LinkRecord] = []
+  /// How often links were ended.
+  package var round = 0
+
+  package init() {}
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    yes = try member("yes", record?.yes)
+    no = try member("no", record?.no)
+    next = try member("next", record?.next, default: [])
+    goesOnAfterNo = try member("goesOnAfterNo", record?.goesOnAfterNo, default: false)
+    goesOnAfterTimeout = try member("goesOnAfterTimeout", record?.goesOnAfterTimeout, default: false)
+    summary = try member("summary", record?.summary)
+    linkFor = try member("linkFor", record?.linkFor)
+    links = try member("links", record?.links, default: [])
+    round = try member("round", record?.round, default: 0)
+  }
+
+  /// When a link that is made at an instant ends, at the latest.
+  ///
+  /// - Parameter limit: When the question itself does.
+  package func end(ofLinkMadeAt now: Timestamp, until limit: Timestamp?) -> Timestamp {
+    let span = min(linkFor ?? LinkKey.longest, LinkKey.longest)
+    let end = now.advanced(by: span) ?? .latest
+    return limit.map { min($0, end) } ?? end
+  }
+
+  /// The record without its texts and names.
+  var erased: QuestionRecord {
+    var question = QuestionRecord()
+    question.round = round
+    return question
+  }
+}
+
+/// How a person's decision or answer came.
+package enum DecisionWay: String, Recordable, CaseIterable {
+  /// By a link that carries the right.
+  case link
+  /// On a page, after logging in.
+  case login
+  /// By a program with a token.
+  case token
+  /// By a command of an account of the machine.
+  case command
+  case chat
 }
 
 /// A person's decision about a step that asked, or their answer.
@@ -92,15 +161,38 @@ package struct DecisionRecord: Record, Equatable {
   package var by: String
   package var at: Timestamp
   package var comment: String?
+  /// How it came; nil if a version before 0.7.0 recorded it.
+  package var via: DecisionWay?
+  /// The SHA-256 of the link that it came by.
+  package var link: String?
   /// The digest of the request's key, to recognise a repeated request.
   package var key: RunKey?
 
-  package init(isApproved: Bool, by: String, at: Timestamp, comment: String? = nil) {
+  package init(
+    isApproved: Bool, by: String, at: Timestamp, comment: String? = nil, via: DecisionWay? = nil, link: String? = nil
+  ) {
     self.isApproved = isApproved
     self.by = by
     self.at = at
     self.comment = comment
+    self.via = via
+    self.link = link
   }
+
+  /// What the person did, as in `ann approved it`.
+  package var verb: String { fields != nil ? "answered" : isApproved ? "approved" : "rejected" }
+  /// What was done, by whom and how: `approved by ann by link`.
+  package var words: String { "\(verb) by \(by)\(way)" }
+  /// How it came, if it needs to be said after the name.
+  package var way: String {
+    switch via {
+    case .link: by.hasSuffix(DecisionRecord.byLink) ? "" : " by link"
+    case .chat: " in a chat"
+    case .login, .token, .command, nil: ""
+    }
+  }
+  /// The end of a name that a person gave on the page of a link for anyone.
+  package static let byLink = " (by link)"
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     isApproved = try member("isApproved", record?.isApproved)
@@ -108,13 +200,10 @@ package struct DecisionRecord: Record, Equatable {
     by = try member("by", record?.by)
     at = try member("at", record?.at)
     comment = try member("comment", record?.comment)
+    via = try member("via", record?.via)
+    link = try member("link", record?.link)
     key = try member("key", record?.key)
   }
-}
-
-extension DecisionRecord {
-  /// What the person did, as in `ann approved it`.
-  package var verb: String { fields != nil ? "answered" : isApproved ? "approved" : "rejected" }
 }
 
 /// A person's resolution of an uncertain step.
@@ -192,15 +281,18 @@ package struct DeliveryRecord: Record, Equatable {
   package var until: Timestamp
   /// The fields of its head that expressions may read, by the names that the entry gives them.
   package var headers: StoredValue?
+  /// The query of its address, with the first text of each name.
+  package var query: StoredValue?
   /// Why its body can't be read, in a sentence.
   package var fault: String?
   /// The id of the delivery that it repeats; it has no keys of its own then, and starts nothing.
   package var repeats: String?
 
   package init(
-    schedule: String, keys: [String], until: Timestamp, headers: StoredValue? = nil, fault: String? = nil,
-    repeats: String? = nil
+    schedule: String, keys: [String], until: Timestamp, headers: StoredValue? = nil, query: StoredValue? = nil,
+    fault: String? = nil, repeats: String? = nil
   ) {
+    self.query = query
     self.repeats = repeats
     self.schedule = schedule
     self.keys = keys
@@ -214,6 +306,7 @@ package struct DeliveryRecord: Record, Equatable {
     keys = try member("keys", record?.keys, default: [])
     until = try member("until", record?.until)
     headers = try member("headers", record?.headers)
+    query = try member("query", record?.query)
     fault = try member("fault", record?.fault)
     repeats = try member("repeats", record?.repeats)
   }

@@ -234,7 +234,7 @@ extension StepRecord {
     switch status {
     case .succeeded, .skipped: true
     case .failed, .timedOut:
-      (isHandled && !failedInHandler || loop?.onItemError == .continue) && decision?.isApproved != false
+      (isHandled && !failedInHandler || loop?.onItemError == .continue) && !isRejected
         && error.map { StepInterruption.failed($0).catchable != nil } ?? false
     default: false
     }

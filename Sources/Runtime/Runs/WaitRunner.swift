@@ -10,8 +10,9 @@
 // ending the step is one batch, which the store refuses if another run consumed the event first: then the step tries
 // the next one. If `match` can't be evaluated for an event, the event is of another shape, and doesn't match.
 //
-// A person's decision is on disk before it is confirmed. It counts even if it is found only after the time limit. A
-// rejection ends the run as rejected, which nothing catches, unless the recipe says `onReject: continue`.
+// How a question is asked is in `Question`. A person's decision is on disk before it is confirmed. It counts even if it
+// is found only after the time limit. A rejection ends the run as rejected, which nothing catches, unless the recipe
+// says `onReject: continue`.
 //
 // An answer is checked before it is recorded, against the fields in the record of the question; the state refuses one
 // for a step that isn't asking any more. A question that may stay without an answer succeeds with an absent value.
@@ -61,6 +62,12 @@ struct WaitRunner {
     _ due: Timestamp, isDelay: Bool, _ environment: Environment, _ known: StepRecord?
   ) async throws(StepInterruption) -> Value {
     let now = run.time.now()
+    if known == nil, path.isInTell, let last = now.advanced(by: QuestionSettings.longestWait), due > last {
+      var error = RunError(
+        .validation, "a step in 'tell' waits at most \(QuestionSettings.longestWait.written)", step: path)
+      run.place(&error, at: step.location)
+      throw .failed(error)
+    }
     if known != nil || due > now {
       let wait = known?.wait ?? WaitRecord(.until, wakeAt: due)
       begin(wait, environment, known)
@@ -110,18 +117,20 @@ struct WaitRunner {
   func value(of approval: Approval, in environment: Environment, known: StepRecord?) async throws(StepInterruption)
     -> Value
   {
+    let question = approval.question
     let decision = try await decision(
-      .approval, approval.prompt, by: approval.by, hasLink: approval.hasLink, in: environment, known)
+      .approval, question, goesOnAfterNo: approval.onReject == .continue, in: environment, known)
     var output = ValueMap()
     output["approved"] = .bool(decision?.isApproved ?? false)
     guard let decision else {
-      if approval.onTimeout == .continue { return try await over(output) }
+      if question.onTimeout == .continue { return try await over(output) }
       throw timedOut("no decision within")
     }
     add(decision, to: &output)
     if decision.isApproved || approval.onReject == .continue { return try await over(output) }
     var error = RunError(
-      .cancelled, "'\(step.title)' was rejected by \(decision.by)\(decision.comment.map { ": \($0)" } ?? "")",
+      .cancelled,
+      "'\(step.title)' was rejected by \(decision.by)\(decision.way)\(decision.comment.map { ": \($0)" } ?? "")",
       step: path)
     run.place(&error, at: step.location)
     journal.hold([try await ended(.failed, error: error)])
@@ -130,8 +139,8 @@ struct WaitRunner {
 
   func value(of ask: Ask, in environment: Environment, known: StepRecord?) async throws(StepInterruption) -> Value {
     let fields = known?.wait == nil ? try await fields(of: ask, in: environment) : nil
-    guard let answer = try await decision(.ask, ask.prompt, by: ask.by, fields: fields, in: environment, known) else {
-      if ask.onTimeout == .fail { throw timedOut("no answer within") }
+    guard let answer = try await decision(.ask, ask.question, fields: fields, in: environment, known) else {
+      if ask.question.onTimeout == .fail { throw timedOut("no answer within") }
       let absent = Value(.optional(nil))
       journal.hold([try await ended(.succeeded, absent)])
       return absent
@@ -161,30 +170,21 @@ struct WaitRunner {
 
   /// Asks people, and waits for what they decide or answer; nil if the time ran out.
   private func decision(
-    _ kind: WaitRecord.Kind, _ prompt: ValueTemplate, by people: [String], hasLink: Bool = false, fields: Value? = nil,
+    _ kind: WaitRecord.Kind, _ question: QuestionSettings, fields: Value? = nil, goesOnAfterNo: Bool = false,
     in environment: Environment, _ known: StepRecord?
   ) async throws(StepInterruption) -> DecisionRecord? {
     let limit = limit(since: known)
-    var wait: WaitRecord
-    if let known = known?.wait {
-      wait = known
-    } else {
-      let prompt = try run.evaluate(prompt, in: environment, step: path).plainText
-      wait = WaitRecord(
-        kind, wakeAt: limit, prompt: run.redactor.redact(prompt), by: people,
-        url: hasLink ? journal.current.url("approvals", run.id, path) : nil)
-      wait.fields = fields
-    }
+    let wait = try await asked(
+      kind, question, fields: fields, goesOnAfterNo: goesOnAfterNo, until: limit, in: environment, known: known)
     begin(wait, environment, known)
-    let reason = "waits for \(kind == .ask ? "an answer" : "a decision"): \(wait.prompt ?? "")"
-    return try await run.wait(until: limit, for: reason, in: scope, tell: { [wait] in tell(wait) }) {
-      () throws(StepInterruption) -> DecisionRecord? in journal.decision(about: path)
-    }
+    return try await answer(to: question, asked: wait, until: limit, in: environment)
   }
 
   private func add(_ decision: DecisionRecord, to output: inout ValueMap) {
     output["by"] = .string(decision.by)
     output["at"] = .timestamp(decision.at)
+    // Before 0.7.0 it wasn't recorded.
+    output["via"] = .string((decision.via ?? .command).rawValue)
     output["comment"] = decision.comment.map { .string($0) }
   }
 
@@ -199,7 +199,7 @@ struct WaitRunner {
   }
 
   /// Reports what the step waits for, if it does.
-  private func tell(_ wait: WaitRecord) {
+  func tell(_ wait: WaitRecord) {
     run.report(.stepWaits(path: path, title: step.title, depth: depth, wait: wait))
   }
 

@@ -427,7 +427,7 @@ final class Director {
         if let wakeAt = run.wakeAt, wakeAt <= now, program.time.untilNextSleeper.map({ $0 > .seconds(10) }) ?? true {
           audit.fail("the run \(run.id) waits for \(wakeAt), and it is \(now)")
         }
-        if run.steps.contains(where: { $0.status == .waiting && $0.decision != nil }) {
+        if run.hasUnseenDecision {
           audit.fail("the run \(run.id) waits for a decision that was made")
         }
       case .running:

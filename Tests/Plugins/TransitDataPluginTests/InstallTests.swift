@@ -314,6 +314,7 @@ import Testing
 
   @Test func `says that it cannot store, and changes nothing`() async throws {
     let folder = try TemporaryFolder()
+    try FileManager.default.removeItem(atPath: folder.path)
     try "in the way".write(toFile: folder.path, atomically: true, encoding: .utf8)
     let (client, transport) = try scripted(try Self.first(), folder: folder)
     let error = try await failure { try await client.update() }

@@ -13,7 +13,9 @@ import Testing
   static func lock(_ name: String, _ source: MCPSource, in program: Program) async throws {
     var context = PluginContext(connection: name, time: SystemTime())
     context.folder = program.folder.path
-    let lock = try await MCPKind.lock(name: name, source: source, in: context)
+    // The start of Python takes long while other tests run.
+    let lock = try await MCPKind.lock(
+      name: name, source: source, settings: .object(["requestTimeout": .string("15m")]), in: context)
     try FileManager.default.createDirectory(
       at: program.folder.appending(path: "plugins"), withIntermediateDirectories: true)
     try program.write(String(decoding: try lock.written(), as: UTF8.self), to: lock.file)

@@ -24,7 +24,9 @@ import Testing
     var found = OperationList.all.compactMap { operation in
       operation.route.map { route in
         let segments = Routes.segments(of: "\(apiRoot)\(route.path)").map { segment in
-          Routes.parameter(in: segment).map { PercentEncoding.encode(values[$0] ?? "x") } ?? segment
+          Routes.parameter(in: segment).map {
+            PercentEncoding.encode(values[$0] ?? "x") + Routes.suffix(of: segment)
+          } ?? segment
         }
         return Address(
           method: route.method.rawValue, path: "/" + segments.joined(separator: "/"),
@@ -37,6 +39,9 @@ import Testing
       "/workers", "/tokens", "/state", "/help",
       "/recipes/\(values["recipe"] ?? "x")", "/schedules/\(PercentEncoding.encode(values["schedule"] ?? "x"))",
       "/runs/\(values["run"] ?? "x")", "/runs/\(values["run"] ?? "x")/steps/ask", "/runs/\(values["run"] ?? "x")/logs",
+      "/runs/\(values["run"] ?? "x")/logs.txt", "/runs/\(values["run"] ?? "x")/outputs",
+      "/runs/\(values["run"] ?? "x")/outputs.json", "/runs/\(values["run"] ?? "x")/outputs/x.csv",
+      "/runs/\(values["run"] ?? "x")/files/1",
       "/approvals/\(values["run"] ?? "x")/ask", "/plans/0",
     ] { found.append(Address(method: "GET", path: path)) }
     found += [

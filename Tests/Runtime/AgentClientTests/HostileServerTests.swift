@@ -330,7 +330,7 @@ import Testing
     let texts = try await told(by: silent, after: .milliseconds(1)) { isTold.signal() }
     #expect(
       texts == [
-        "the agent of '\(silent.folder.path)' (process \(getpid())) has not answered for 1 ms; waiting for it"
+        "the agent of '\(silent.folder.path)' (process \(getpid())) has not answered for 0.001s; waiting for it"
       ])
   }
 

@@ -161,7 +161,8 @@ import Testing
     #expect(step.wait == wait && step.decision == answer && !step.asksPerson)
     #expect(try State(reading: state.encoded()) == state)
     let erased = step.erased
-    #expect(erased.wait?.fields == nil && erased.decision?.fields == nil && erased.decision?.by == "ana")
+    #expect(erased.wait?.fields == nil && erased.decision?.fields == .map(ValueMap()))
+    #expect(erased.decision?.words == "answered by ana")
   }
 
   // MARK: Rows

@@ -61,7 +61,7 @@ import Testing
     #expect(run.status == .succeeded)
     #expect(
       run.steps["room"]?.outputText
-        == #"{"fields":{"room":"B12","seats":30,"from":"2027-01-15T08:00:00Z"},"by":"ana","at":"2026-11-20T10:30:00Z","comment":"with a piano"}"#
+        == #"{"fields":{"room":"B12","seats":30,"from":"2027-01-15T08:00:00Z"},"by":"ana","at":"2026-11-20T10:30:00Z","via":"command","comment":"with a piano"}"#
     )
     #expect(bench.service.names == ["n", "B12"])
     #expect(run.outputText == #"{"seats":30,"note":false}"#)

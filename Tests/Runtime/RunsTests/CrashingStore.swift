@@ -74,8 +74,8 @@ final class CrashingStore: LocalStateStore {
   ) {
     if !isDead { memory.keepPrinted(lines, ofRun: id, orElse: fail) }
   }
-  func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece {
-    try await memory.printed(ofRun: id, from: position)
+  func printed(ofRun id: String, at point: PrintedPoint) async throws(StateError) -> PrintedChunk {
+    try await memory.printed(ofRun: id, at: point)
   }
   func removeLog(ofRun id: String) async throws(StateError) { try await memory.removeLog(ofRun: id) }
   func compact() async throws(StateError) { try await memory.compact() }
