@@ -82,7 +82,10 @@ package struct PrintedStyle: Equatable, Sendable {
       default: return nil
       }
     case 2:
-      guard codes.count >= 3 else { return nil }
+      guard codes.count >= 3 else {
+        codes = []
+        return nil
+      }
       let parts = codes.prefix(3).map { min(max($0, 0), 255) }
       codes.removeFirst(3)
       return colour(parts[0], parts[1], parts[2])

@@ -90,7 +90,9 @@ struct TriggerReader {
     }
     var given = fields["inputs"]
     // A form without 'fields' asks for the inputs themselves.
-    if let form = trigger.form, member.value["fields"] == nil { given = self.inputs(given, from: form, at: member.value) }
+    if let form = trigger.form, member.value["fields"] == nil {
+      given = self.inputs(given, from: form, at: member.value)
+    }
     trigger.inputs = findings.inputs(given, for: inputs, at: member.key) { input in
       "runs of this entry need the input '\(input.name)' (\(input.kind)); add it under 'inputs'"
     } computed: { value, input in

@@ -53,7 +53,9 @@ package struct WebForm: Sendable {
   package func values(
     from texts: [String: String]
   ) -> (values: ValueMap, faults: [(name: String, fault: Diagnostic)]) {
-    let given = texts.sorted { $0.key.precedesByScalars($1.key) }.map { (name: $0.key, input: GivenInput.text($0.value)) }
+    let given = texts.sorted { $0.key.precedesByScalars($1.key) }.map {
+      (name: $0.key, input: GivenInput.text($0.value))
+    }
     let read = Recipe.Input.read(given, for: fields, of: "the form") { $0.isMissing }
     return (Recipe.withDefaults(read.values, for: fields), read.faults)
   }
@@ -115,7 +117,8 @@ extension TriggerReader {
   private func fields(_ value: Value) -> [Recipe.Input] {
     guard let map = value.map, (1...WebForm.mostFields).contains(map.members.count) else {
       findings.error(
-        "'fields' takes a mapping of 1 to \(WebForm.mostFields) names to {type, …}, but found \(value.written)", at: value)
+        "'fields' takes a mapping of 1 to \(WebForm.mostFields) names to {type, …}, but found \(value.written)",
+        at: value)
       return []
     }
     let reader = InputReader(findings: findings, compiler: compiler, word: .field)

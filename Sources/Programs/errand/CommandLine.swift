@@ -32,8 +32,8 @@ let program = Command(
     newCommand, pluginCommand, schemaCommand, lspCommand,
     mcpCommand,
     sandboxCommand,
-    secretsCommand, tokenCommand, formCommand, openCommand, stateCommand, workersCommand, doctorCommand, completionsCommand,
-    manualCommand, helpCommand,
+    secretsCommand, tokenCommand, formCommand, openCommand, stateCommand, workersCommand, doctorCommand,
+    completionsCommand, manualCommand, helpCommand,
   ], otherWords: .ofProgram)
 
 let inputOptions: [Command.Option] = [
@@ -390,7 +390,7 @@ private let formCommand = Command(
         .option("uses", "N", "How many times the form may be sent with it; once if left out.", .int(1...1000)),
       ],
       examples: [
-        .init("form link rooms/request --for 7d --uses 30", "Lets the thirty people of a class send the form, for a week.")
+        .init("form link rooms/request --for 7d --uses 30", "Lets thirty people send the form within a week.")
       ])
   ])
 

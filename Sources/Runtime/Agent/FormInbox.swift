@@ -63,6 +63,9 @@ package final class FormInbox: Sendable {
   private let store: any StateStore
   private let time: any TimeSource
   private let content = Mutex((entries: [String: Entry](), limiter: FormLimiter()))
+  private let known = Mutex<(key: LinkKey, at: TimeSpan)?>(nil)
+  /// How long the key of the links is used before the state is asked again: anyone may look at a form.
+  private static let freshness = TimeSpan.seconds(5)
 
   init(_ store: any StateStore, time: any TimeSource) {
     self.store = store
@@ -90,19 +93,27 @@ package final class FormInbox: Sendable {
   /// Whether nothing is taken in, because the schedule is paused.
   package func isClosed(_ entry: Entry) async -> Bool { await store.schedule(entry.schedule)?.pause != nil }
 
+  private func linkKey() async throws(StateError) -> LinkKey {
+    let now = time.elapsed()
+    if let known = known.withLock(\.self), now - known.at < FormInbox.freshness { return known.key }
+    let key = try await store.linkKey()
+    known.withLock { $0 = (key, now) }
+    return key
+  }
+
   /// The key for a page with a form.
   package func newKey(for form: WebForm) async throws(StateError) -> String {
-    try FormKey.text(for: form.path, at: time.now(), by: try await store.linkKey())
+    try FormKey.text(for: form.path, at: time.now(), by: try await linkKey())
   }
 
   /// Makes a link that lets its owner send a form.
   package func newLink(to form: WebForm, uses: Int, until: Timestamp) async throws(StateError) -> String {
-    try FormLink.text(for: form.path, uses: uses, until: until, by: try await store.linkKey())
+    try FormLink.text(for: form.path, uses: uses, until: until, by: try await linkKey())
   }
 
   /// Whether a text is a link to a form that hasn't ended.
   package func isLink(_ text: String, to form: WebForm) async throws(StateError) -> Bool {
-    try FormLink(text, for: form.path, at: time.now(), by: try await store.linkKey()) != nil
+    try FormLink(text, for: form.path, at: time.now(), by: try await linkKey()) != nil
   }
 
   /// Takes a form in, durably.
@@ -117,7 +128,7 @@ package final class FormInbox: Sendable {
   private func received(
     _ sent: Sent, to entry: Entry, _ takeIn: (EventRecord) async throws(StateError) -> Intake.Outcome
   ) async throws(StateError) -> Answer {
-    let (form, now, secret) = (entry.form, time.now(), try await store.linkKey())
+    let (form, now, secret) = (entry.form, time.now(), try await linkKey())
     guard let key = try FormKey(sent.key, for: form.path, at: now, by: secret) else { return .keyIsOld }
     var link: FormLink?
     if form.access == .link {
@@ -126,7 +137,7 @@ package final class FormInbox: Sendable {
     }
     let stored = try await store.keep(.map(sent.values))
     var record = EventRecord(
-      id: "\(form.path):\(key.number)", name: form.path, data: sent.values.isEmpty ? nil : stored, receivedAt: now)
+      id: "\(form.path):\(key.number)", name: form.path, data: stored, receivedAt: now)
     let done = Answer.done(thanks(for: record, sent.values, form))
     if let known = try await answer(toKnown: record, done) { return known }
     if let wait = content.withLock({ $0.limiter.wait(form, from: sent.address, at: now) }) { return .tooMany(wait) }

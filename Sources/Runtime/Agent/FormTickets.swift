@@ -75,7 +75,9 @@ private enum FormTicket {
     of text: String, _ count: Int, _ kind: String, _ path: String, by key: LinkKey
   ) throws(StateError) -> [String]? {
     guard text.utf8.count <= mostBytes else { return nil }
-    var parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map { String(Substring($0)) }
+    var parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map {
+      String(Substring($0))
+    }
     guard parts.count == count + 1, let given = parts.popLast() else { return nil }
     let code = try code(kind, path, parts, key)
     return MessageAuthentication.areSame(Array(code.utf8), Array(given.utf8)) ? parts : nil

@@ -227,7 +227,8 @@ package final class WebhookInbox: Sendable {
   ///
   /// - Parameter event: Nil for one that can't be read.
   private func reply(
-    to event: Value?, of record: EventRecord, in entry: Entry, _ tell: (_ schedule: String, _ reason: String) async -> Void
+    to event: Value?, of record: EventRecord, in entry: Entry,
+    _ tell: (_ schedule: String, _ reason: String) async -> Void
   ) async -> Answer? {
     guard let event,
       let answer = entry.webhook.answers.first(where: { $0.request == .delivery && $0.holds(for: event) })

@@ -56,7 +56,9 @@ package struct FormPage {
     parts.append(
       .element(
         "form", ["class": "card", "method": "post", "action": form.address],
-        Markup([Part.hidden("key", key)] + (link.map { [Part.hidden("link", $0)] } ?? []) + fields.markup),
+        Markup(
+          [Part.hidden("key", key)] + (link.map { [Part.hidden("link", $0)] } ?? [])
+            + (fields.all.isEmpty ? [] : fields.markup)),
         .element(
           "p", ["hidden": ""],
           .element("label", ["for": "website"], "Leave this empty"),

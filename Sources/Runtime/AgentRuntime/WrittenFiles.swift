@@ -31,7 +31,7 @@ extension Workspace {
         let schema = replay.output(ofActionAt: step.path), schema.hasFiles
       else { continue }
       for file in schema.files(in: output) where !file.path.isEmpty {
-        let name = file.path.rest(in: root).map { String($0) } ?? file.path.split(separator: "/").last.map { String($0) } ?? ""
+        let name = file.path.rest(in: root).map { String($0.drop { $0 == "/" }) } ?? file.path.split(separator: "/").last.map { String($0) } ?? ""
         files.append(
           WrittenFile(name: name, path: file.path, step: step.path, bytes: file.bytes, writtenAt: endedAt))
       }
@@ -64,12 +64,12 @@ extension Workspace {
       // Names of folders stay on the machine.
       default:
         throw RequestRefusedError(
-          .notAllowed,
+          .notFound,
           "'\(file.name)' isn't shown: only regular files of up to 64 MiB are, below the folder of errand.yaml, of recipes or of a connection, and not through links or among errand's own files"
         )
       }
     }
-    guard let found else { throw RequestRefusedError(.ended, "'\(file.name)' has changed since the run wrote it") }
+    guard let found else { throw RequestRefusedError(.conflict, "'\(file.name)' has changed since the run wrote it") }
     return found
   }
 }

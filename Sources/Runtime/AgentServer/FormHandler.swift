@@ -84,12 +84,14 @@ struct FormHandler {
         isOfRobot: sent[FormPage.trap]?.isEmpty == false), to: entry)
     switch answer {
     case .done(let text): return page.done(text)
-    case .keyIsOld: return try await again("This page was open for more than a day. Look at it, and send it again.", 403)
+    case .keyIsOld:
+      return try await again("This page was open for more than a day. Look at it, and send it again.", 403)
     case .keyIsUsed:
       return try await again("You sent this page before, with other values. Send it again to send these, too.", 409)
     case .linkIsUsed: return page.refusing(FormHandler.noLink, status: 403)
     case .tooMany(let span):
-      return try await again("This form was sent too often. Send it again in \(span.rounded.written).", 429, after: span)
+      return try await again(
+        "This form was sent too often. Send it again in \(span.rounded.written).", 429, after: span)
     case .full, .unavailable: return try await again(later, 503, after: .seconds(5))
     }
   }

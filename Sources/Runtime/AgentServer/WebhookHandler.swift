@@ -55,7 +55,8 @@ struct WebhookHandler {
       .refusal(.notServing), "deliveries can't be accepted now; send it again later", headers: ["Retry-After": "5"])
     guard isReady else { throw request.method == "GET" ? onlyPosts : later }
     let delivery = Delivery(
-      fields: request.headers.fields.map { ($0.name, $0.value) }, query: request.query.items.map { ($0.name, $0.value) },
+      fields: request.headers.fields.map { ($0.name, $0.value) },
+      query: request.query.items.map { ($0.name, $0.value) },
       body: request.body
     ) {
       () throws(CharsetError) in

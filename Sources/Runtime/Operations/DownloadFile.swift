@@ -9,7 +9,7 @@ package struct DownloadFile: Operation {
   package static let route: Route? = .get("/runs/{run}/files/{number}")
   package static let page: String? = "/runs/{run}/files/{number}"
   package static let absences: [Absence] = [.command("The file is in its folder.")]
-  package static let refusals: Set<RequestRefusedError.Kind> = .ofRuns.union([.ended, .notAllowed])
+  package static let refusals: Set<RequestRefusedError.Kind> = .ofRuns.union([.conflict])
   package static let media = Media.bytes
 
   @Field(RunName.summary) package var run: String
@@ -36,7 +36,7 @@ package struct DownloadFile: Operation {
     let bytes = try await readFile(file)
     if let secret = agent.store.secrets.finder.names(in: bytes).first {
       throw RequestRefusedError(
-        .notAllowed, "'\(file.name)' holds the secret '\(secret)', so it stays on its machine")
+        .notFound, "'\(file.name)' isn't shown: it holds the secret '\(secret)', so it stays on its machine")
     }
     return Answer(file: file, bytes: bytes)
   }

@@ -86,6 +86,24 @@ package struct PrintedLine: Record, Equatable {
     attempt == other.attempt && stream == other.stream && at == other.at && step.hasSameScalars(as: other.step)
   }
 
+  /// The lines that the log keeps of an attempt that has that many bytes of text in it, and the note that it keeps no
+  /// more; then the size is nil.
+  package static func fitting(_ lines: [PrintedLine], ofAttemptAfter size: inout Int?) -> [PrintedLine] {
+    var fitting: [PrintedLine] = []
+    for var line in lines {
+      guard let before = size else { break }
+      size = before + line.size
+      if before + line.size > mostOfAttempt {
+        size = nil
+        line.stream = .note
+        line.text =
+          "this attempt has printed \(mostOfAttempt >> 20) MiB, the most that the log keeps; what follows isn't kept"
+      }
+      fitting.append(line)
+    }
+    return fitting
+  }
+
   /// The records that still fit into a log with that many bytes of text, and the note that it is full; then its size is
   /// the largest.
   package static func fitting(_ lines: [PrintedLine], after size: inout Int) -> [PrintedLine] {

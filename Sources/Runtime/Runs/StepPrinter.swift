@@ -55,21 +55,8 @@ final class StepPrinter: Sendable {
     }
     // At once, because a program may print hundreds of thousands of lines a second.
     run.report(.printed(line(texts.joined(separator: "\n"))))
-    var kept: [PrintedLine] = []
-    for text in texts {
-      guard let size = content.size else { break }
-      let line = line(text)
-      guard size + line.size > PrintedLine.mostOfAttempt else {
-        kept.append(line)
-        content.size = size + line.size
-        continue
-      }
-      content.size = nil
-      let limit = "\(PrintedLine.mostOfAttempt >> 20) MiB"
-      let note = "this attempt has printed \(limit), the most that the log keeps; what follows isn't kept"
-      kept.append(self.note(note, at: now))
-    }
-    if kept.isEmpty { return }
+    if content.size == nil { return }
+    let kept = PrintedLine.fitting(texts.map(line), ofAttemptAfter: &content.size)
     run.journal.store.keepPrinted(PrintedLine.joined(kept), ofRun: run.id) { [self] error in
       run.report(.printed(note("what commands print isn't kept: \(error.message)", at: now)))
     }

@@ -157,6 +157,120 @@ import Testing
     await bench.end()
   }
 
+  /// Sends each person a link by a file in the folder.
+  private static let linked = """
+    steps:
+      - id: room
+        ask:
+          prompt: Which room is free?
+          fields:
+            room: { type: string, pattern: "[A-Z][0-9]+" }
+            days: { type: list(string), default: [] }
+          by: [ann, bob]
+          timeout: 2d
+          yes: Enters it in the calendar.
+          link: { for: 1d }
+          tell:
+            - forEach: ${{ question.links }}
+              as: person
+              steps:
+                - uses: file.write
+                  with: { path: "mail-${{ person.name }}.txt", text: "${{ person.link }}" }
+      - uses: file.write
+        with: { path: done.txt, text: "${{ steps.room.fields.room }} ${{ steps.room.by }} ${{ steps.room.via }}" }
+    """
+
+  @Test func `a link shows the fields, keeps what was typed, and takes one answer`() async throws {
+    let bench = try await APITests.Bench(["room": AskTests.linked])
+    let started = try await bench.program.call("runs", "start", "room")
+    let run = started.out.trimmingCharacters(in: .newlines)
+    _ = await bench.agent.line(with: "\(run) waits")
+    let ann = LinkTests.Stranger(bench, try bench.program.read("mail-ann.txt"))
+    let bob = LinkTests.Stranger(bench, try bench.program.read("mail-bob.txt"))
+    let page = try await ann.send("GET")
+    #expect(page.status == 200 && page.text.utf8.count <= 12 << 10)
+    for part in [
+      "<h1>Which room is free?</h1>", "asks you, ann", "<strong>If you answer:</strong> Enters it in the calendar.",
+      "<strong>If nobody answers</strong> by ", "name=\"field.room\"", "name=\"field.days\"", ">Answer</button>",
+    ] { #expect(page.text.contains(part), "\(part): \(page.text)") }
+    for part in [run, ann.text, "edl_", "/runs/", "errand runs", "If you reject", ">Reject</button>", "bob"] {
+      #expect(!page.text.contains(part), "\(part): \(page.text)")
+    }
+
+    let question = try await ann.question()
+    func answer(
+      _ person: LinkTests.Stranger, _ room: String, _ more: [(String, String)] = [], question: String? = nil
+    ) async throws -> (status: Int, text: String) {
+      let sent = try await person.decide("", [("field.room", room)] + more, question: question)
+      return (sent.status, sent.text)
+    }
+    let wrong = try await answer(ann, "b12", [("field.days", "Monday\nTuesday"), ("comment", "as typed")])
+    #expect(wrong.status == 422 && wrong.text.contains("id=\"field-room-wrong\""), "\(wrong.text)")
+    #expect(wrong.text.contains("value=\"b12\"") && wrong.text.contains("Monday\nTuesday</textarea>"))
+    #expect(wrong.text.contains("as typed</textarea>") && wrong.text.contains("Look at the marked fields"))
+    let missing = try await ann.decide("approve")
+    #expect(missing.status == 422 && missing.text.contains("This is needed."), "\(missing.text)")
+    #expect(try await answer(ann, "B12", [("field.floor", "1")]).status == 422)
+    let other = try await answer(ann, "B12", question: "0011")
+    #expect(other.status == 409 && other.text.contains("Another question is asked now."), "\(other.text)")
+    #expect(other.text.contains("value=\"B12\""))
+    #expect(try await ann.decide("", [("field.room", "B12")], origin: "https://evil.example").status == 403)
+
+    // A link that is ended carries no right any more; another one does.
+    #expect(try await bench.program.call("runs", "unlink", run, "room", "--for", "bob").code == 0)
+    #expect(try await bob.send("GET").status == 404)
+    #expect(try await answer(bob, "B12", question: question).status == 404)
+    let made = try await bench.program.call("runs", "link", run, "--for", "bob")
+    let again = LinkTests.Stranger(bench, made.out)
+    #expect(made.code == 0 && again.text != bob.text, "\(made)")
+    #expect(try await again.send("GET").text.contains("asks you, bob"))
+
+    let answered = try await answer(ann, "B12", [("field.days", "Monday")])
+    #expect(answered.status == 200 && answered.text.contains("<h1>Your answer is recorded.</h1>"), "\(answered.text)")
+    #expect(answered.text.contains("You answered on ") && !answered.text.contains("/runs/"))
+    // The same answer again, and a look at the link later; another answer is too late.
+    #expect(try await answer(ann, "B12", [("field.days", "Monday")], question: question).status == 200)
+    #expect(try await ann.send("GET").text.contains("Your answer is recorded."))
+    let changed = try await answer(ann, "B13", [("field.days", "Monday")], question: question)
+    #expect(changed.status == 409 && changed.text.contains("ann answered this by link on "), "\(changed.text)")
+    let late = try await answer(again, "B12", [("field.days", "Monday")], question: question)
+    #expect(late.status == 409 && late.text.contains("ann answered this by link on "), "\(late.text)")
+
+    _ = try await bench.program.call("runs", "follow", run)
+    #expect(try bench.program.read("done.txt") == "B12 ann link")
+    #expect(try await bench.program.call("why", run).out.contains("ann answered 'room' by link on "))
+    let token = try await bench.token("all", "--scope", "read", "--scope", "data")
+    let steps = try await bench.send("GET", "/api/v1/runs/\(run)/steps", token).json["items"]?.list ?? []
+    let decision = steps.first { $0["path"]?.string == "room" }?["decision"]
+    #expect(decision?["by"]?.string == "ann" && decision?["via"]?.string == "link", "\(steps)")
+    let runPage = try await bench.send("GET", "/runs/\(run)", token)
+    #expect(runPage.text.contains("answered by ann by link on "), "\(runPage.text)")
+    await bench.end()
+  }
+
+  @Test func `anyone who answers by a link says their name`() async throws {
+    let bench = try await APITests.Bench([
+      "open": """
+        steps:
+          - id: seats
+            ask: { prompt: How many seats?, fields: { count: int }, link: true }
+          - { uses: file.write, with: { path: said.txt, text: "${{ steps.seats.fields.count }} ${{ steps.seats.by }}" } }
+        """
+    ])
+    let run = try await bench.program.call("runs", "start", "open").out.trimmingCharacters(in: .newlines)
+    _ = await bench.agent.line(with: "\(run) waits")
+    #expect(try await bench.program.call("runs", "show", run).out.contains("/approvals/\(run)/seats"))
+    let stranger = LinkTests.Stranger(bench, try await bench.program.call("runs", "link", run).out)
+    let unnamed = try await stranger.decide("", [("field.count", "30")])
+    #expect(unnamed.status == 422 && unnamed.text.contains("Give your name"), "\(unnamed.text)")
+    #expect(unnamed.text.contains("value=\"30\""))
+    #expect(try await stranger.decide("", [("name", "Ann"), ("field.count", "many")]).status == 422)
+    #expect(try await stranger.decide("", [("name", "Ann"), ("field.count", "30")]).status == 200)
+    _ = try await bench.program.call("runs", "follow", run)
+    #expect(try bench.program.read("said.txt") == "30 Ann (by link)")
+    await bench.end()
+  }
+
   @Test func `commands say what is asked, and answer it`() async throws {
     let program = try await Program()
     try program.write(AskTests.room, to: "room.yaml")

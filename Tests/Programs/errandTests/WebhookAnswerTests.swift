@@ -11,7 +11,8 @@ import Testing
     try await WebhookTests.Bench(
       recipes,
       secrets: [
-        "SLACK_SIGNING_SECRET": secret, "META_APP_SECRET": secret, "GRAPH_TOKEN": secret, "SHOP": WebhookTests.standardKey,
+        "SLACK_SIGNING_SECRET": secret, "META_APP_SECRET": secret, "GRAPH_TOKEN": secret,
+        "SHOP": WebhookTests.standardKey,
       ])
   }
 
@@ -38,16 +39,19 @@ import Testing
     ]
   }
 
-  @Test func `the setting of the documentation passes Slack's challenge, and starts runs for its events`() async throws {
+  @Test func `the setting of the documentation passes Slack's challenge, and starts runs for its events`() async throws
+  {
     let bench = try await Self.serving(["chat": try Self.recipe("chat")])
     let now = Int(Date().timeIntervalSince1970)
     // As https://api.slack.com/events/url_verification has it.
-    let challenge = #"{"token":"Jhj5dZrVaK7ZwHHjRyZWjbDl","challenge":"3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P","type":"url_verification"}"#
+    let challenge =
+      #"{"token":"Jhj5dZrVaK7ZwHHjRyZWjbDl","challenge":"3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P","type":"url_verification"}"#
     let asked = try await Self.send(bench, "POST", "chat", challenge, Self.slack(challenge, at: now))
     #expect(asked.status == 200 && asked.text == "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P", "\(asked)")
     #expect(asked.headers["Content-Type"] == "text/plain; charset=utf-8")
     // It is signed as everything else.
-    #expect(try await Self.send(bench, "POST", "chat", challenge, Self.slack(challenge, at: now, "guess")).status == 401)
+    #expect(
+      try await Self.send(bench, "POST", "chat", challenge, Self.slack(challenge, at: now, "guess")).status == 401)
     let event = #"{"type":"event_callback","event_id":"Ev08MFMKH6","event":{"type":"message"}}"#
     let told = try await Self.send(bench, "POST", "chat", event, Self.slack(event, at: now))
     #expect(told.status == 202 && told.text.contains("chat:Ev08MFMKH6"), "\(told)")
@@ -125,7 +129,8 @@ import Testing
     let other = #"{"article":"sword"}"#
     let failed = try await ask(other, WebhookTests.standard(other, "msg_2", at: now))
     let receipt = try JSON.parse(failed.text)
-    #expect(failed.status == 202 && receipt["id"]?.string == "price:msg_2" && receipt["run"]?.string != nil, "\(failed)")
+    #expect(
+      failed.status == 202 && receipt["id"]?.string == "price:msg_2" && receipt["run"]?.string != nil, "\(failed)")
     let rows = try await bench.rows("price", reaching: 4)
     #expect(rows.values.joined().filter { $0["outcome"]?.string == "started" }.count == 2)
     await bench.end()

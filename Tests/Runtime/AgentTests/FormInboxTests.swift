@@ -165,12 +165,25 @@ import Testing
     let bench = try await Bench(Self.recipe("public", "      match: event.data.who != 'Mallory'"))
     #expect(await !bench.forms.isClosed(bench.entry))
     let key = try await bench.key()
-    #expect(await bench.send(key, who: "Mallory") == .done("Thank you, Mallory. Your number is rooms:\(Self.number(of: key))."))
+    #expect(
+      await bench.send(key, who: "Mallory")
+        == .done("Thank you, Mallory. Your number is rooms:\(Self.number(of: key))."))
     #expect(try await bench.rows(reaching: 1) == [.unmatched])
     _ = try await bench.host.schedules.pause("request", note: "Holidays.")
     #expect(await bench.forms.isClosed(bench.entry))
     _ = try await bench.host.schedules.resume("request")
     #expect(await !bench.forms.isClosed(bench.entry))
+  }
+
+  @Test func `a form without any value starts a run`() async throws {
+    let recipe =
+      "on: [{ form: { path: rooms, open: public, fields: { note: \"string?\" } } }]\nsteps: [{ let: { x: 1 } }]\n"
+    let bench = try await Bench(recipe)
+    let answer = await bench.host.schedules.receive(
+      FormInbox.Sent(values: ValueMap(), key: try await bench.key(), link: nil, address: "a", isOfRobot: false),
+      to: bench.entry)
+    #expect(answer == .done("Thank you. Your form was received."))
+    #expect(try await bench.rows(reaching: 1) == [.started])
   }
 
   @Test func `the fields of a form are read by their types`() async throws {

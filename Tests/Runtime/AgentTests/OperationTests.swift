@@ -122,6 +122,11 @@ import Testing
       $0.force = true
     },
     IssueLink(), YieldFolder(),
+    IssueFormLink.with {
+      $0.id = "rooms/request"
+      $0.uses = 3
+      $0.until = instant
+    },
     StartRun.with {
       $0.recipe = "r"
       $0.inputs = ValueMap([("n", .int(1)), ("data", .bytes([1]))])

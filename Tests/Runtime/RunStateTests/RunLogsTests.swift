@@ -299,6 +299,15 @@ import Testing
     #expect(PrintedLine.fitting([Self.line("")], after: &size) == [])
   }
 
+  @Test func `an attempt has 64 MiB of text, and the last line says that it is full`() {
+    var size: Int? = PrintedLine.mostOfAttempt - 5
+    #expect(PrintedLine.fitting([Self.line("1234")], ofAttemptAfter: &size) == [Self.line("1234")])
+    let note = "this attempt has printed 64 MiB, the most that the log keeps; what follows isn't kept"
+    #expect(
+      PrintedLine.fitting([Self.line("", .errors), Self.line("x")], ofAttemptAfter: &size) == [Self.line(note, .note)])
+    #expect(size == nil && PrintedLine.fitting([Self.line("")], ofAttemptAfter: &size) == [])
+  }
+
   @Test func `a disk that is full costs the log and is told once`() async throws {
     let disk = FaultyFileSystem()
     let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)

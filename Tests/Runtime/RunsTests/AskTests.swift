@@ -115,6 +115,32 @@ import Testing
     #expect(bench.service.names == ["A1"])
   }
 
+  @Test func `people are told of the question, whose record says what an answer leads to`() async throws {
+    let told = """
+          yes: Books it.
+          tell:
+            - forEach: ${{ question.links }}
+              as: person
+              steps:
+                - { uses: bench.put, with: { name: "${{ person.name }} ${{ person.link }}" } }
+          timeout: 2d
+      """
+    let bench = try Bench(
+      AskTests.room.replacing("          timeout: 2d", with: told), base: "https://errand.example")
+    let run = try await bench.run()
+    #expect(run.status == .waiting && run.reason == "waits for an answer: Which room for 3?")
+    #expect(bench.service.names.map { $0.prefix { $0 != " " } } == ["n", "ana", "ben"])
+    let question = try #require(run.steps["room"]?.wait?.question)
+    #expect(question.yes == "Books it." && question.no == nil && question.links.map(\.name) == ["ana", "ben"])
+    #expect(question.next == ["bench.post"])
+    let link = try #require(bench.service.names[1].split(separator: "/").last.map { String($0) })
+    #expect(try await bench.store.right(of: link)?.name == "ana")
+    #expect(try await bench.store.right(of: link)?.step == "room")
+    try await answer(bench)
+    #expect(try await bench.resume().status == .succeeded)
+    #expect(bench.service.names.last == "B12")
+  }
+
   @Test func `a computed default keeps to the limits of its field`() async throws {
     let bench = try Bench(AskTests.room.replacing("value: 3", with: "value: 999"))
     let run = try await bench.run()

@@ -61,6 +61,9 @@ final class CrashingStore: LocalStateStore {
   func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
     try await memory.finishedRuns(query)
   }
+  func linkKey(renewed isRenewed: Bool) async throws(StateError) -> LinkKey {
+    try await memory.linkKey(renewed: isRenewed)
+  }
   func finishedRun(_ id: String) async throws(StateError) -> RunRecord? { try await memory.finishedRun(id) }
   func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] { try await memory.slots(query) }
   func putBlob(_ bytes: [UInt8]) async throws(StateError) -> BlobReference {
