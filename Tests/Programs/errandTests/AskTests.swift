@@ -243,7 +243,7 @@ import Testing
     let steps = try await bench.send("GET", "/api/v1/runs/\(run)/steps", token).json["items"]?.list ?? []
     let decision = steps.first { $0["path"]?.string == "room" }?["decision"]
     #expect(decision?["by"]?.string == "ann" && decision?["via"]?.string == "link", "\(steps)")
-    let runPage = try await bench.send("GET", "/runs/\(run)", token)
+    let runPage = try await ann.send("GET", ["Authorization": "Bearer \(token)"], path: "/runs/\(run)")
     #expect(runPage.text.contains("answered by ann by link on "), "\(runPage.text)")
     await bench.end()
   }

@@ -124,9 +124,9 @@ import Testing
               steps:
                 - { uses: bench.put, with: { name: "${{ person.name }} ${{ person.link }}" } }
           timeout: 2d
-      """
+    """
     let bench = try Bench(
-      AskTests.room.replacing("          timeout: 2d", with: told), base: "https://errand.example")
+      AskTests.room.replacing("      timeout: 2d", with: told), base: "https://errand.example")
     let run = try await bench.run()
     #expect(run.status == .waiting && run.reason == "waits for an answer: Which room for 3?")
     #expect(bench.service.names.map { $0.prefix { $0 != " " } } == ["n", "ana", "ben"])
