@@ -366,7 +366,7 @@ private struct PrintedIndexEntry {
       (0..<4).map { UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self)) }
     }
     guard words[3] == PrintedIndexEntry.sum(of: words[..<3]), let line = Int(exactly: words[0]),
-      let mark = Int(exactly: words[1]), let text = Int(exactly: words[2]), mark > 0
+      let mark = Int(exactly: words[1]), let text = Int(exactly: words[2]), mark > 0, line <= mark, text < 1 << 48
     else { return nil }
     self.init(place: PrintedPlace(line: line, mark: mark), text: text)
   }
