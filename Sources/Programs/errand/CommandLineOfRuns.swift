@@ -130,6 +130,27 @@ let runsCommand = Command(
     deciding("approve", "Approves a step of a run that asks for approval, so that the run continues."),
     deciding("reject", "Rejects a step of a run that asks for approval."),
     Command(
+      "link", "Prints a link that carries a person's right to answer a question, once.",
+      arguments: [
+        run(.asking), .optional("step", "The step that asks; not needed if only one does.", .name(.step(.asking))),
+      ],
+      options: [.option("for", "NAME", "The person whose right it is; not needed if only one is asked.", .text)],
+      examples: [.init("runs link 0199a decision --for ann", "Prints the link to send to ann.")]),
+    Command(
+      "unlink", "Ends links to the questions of a run, or all links.",
+      arguments: [
+        .optional("run", "The run, as for show; left out with --all.", .name(.run(.asking))),
+        .optional("step", "The step whose links end; all steps if left out.", .name(.step(.asking))),
+      ],
+      options: [
+        .option("for", "NAME", "The person whose links end; all people if left out.", .text),
+        .flag("all", "Ends every link of all runs, by a new key."),
+      ],
+      examples: [
+        .init("runs unlink 0199a --for ann", "Ends the links that were sent to ann."),
+        .init("runs unlink --all", "Ends every link, for example after a mailbox was opened by others."),
+      ]),
+    Command(
       "signal", "Sends an event to a run that waits for it, or to the first run that takes it.",
       arguments: [
         .required("run", "The run, as for show; or any.", .name(.run(.waiting))),

@@ -22,6 +22,8 @@ struct RunSteering: DispatchedCommand {
     case "cancel": return try await cancel()
     case "resolve": return try await resolve()
     case "signal": return try await signal()
+    case "link": return try await link()
+    case "unlink": return try await unlink()
     default: return try await decide(isApproved: parsed.command.last == "approve")
     }
   }
@@ -245,6 +247,47 @@ struct RunSteering: DispatchedCommand {
     console.say(
       "\(isApproved ? "approved" : "rejected") '\(step)' of \(record.id) as \(remote == nil ? by : "the token")")
     sayHowToResume(with: record, isAlone: isAlone)
+    return .done
+  }
+
+  // MARK: Links
+
+  private func link() async throws(RuntimeError) -> ExitCode {
+    let link = try await session.access.asking { requests throws(RuntimeError) in
+      let run = try await requests.run(parsed["run"].text).id
+      return try await requests.ask(
+        LinkStep.with {
+          $0.run = run
+          $0.step = parsed["step"].text
+          $0.for = parsed["for"].text
+        }
+      ).link
+    }
+    console.say("This link carries the right to decide, once; send it only to the person whose right it is:")
+    console.out(link)
+    return .done
+  }
+
+  private func unlink() async throws(RuntimeError) -> ExitCode {
+    let areAll = parsed["all"].isGiven
+    guard areAll != parsed["run"].isGiven, !areAll || !parsed["for"].isGiven else {
+      throw RuntimeError(.usage, "name a run whose links end, or give --all alone for the links of all runs")
+    }
+    guard !areAll else {
+      _ = try await session.access.asking { requests throws(RuntimeError) in try await requests.ask(UnlinkAll()) }
+      console.say("every link that was made before is ended")
+      return .done
+    }
+    let answer = try await session.access.asking { requests throws(RuntimeError) in
+      let run = try await requests.run(parsed["run"].text).id
+      return try await requests.ask(
+        UnlinkStep.with {
+          $0.run = run
+          $0.step = parsed["step"].text
+          $0.for = parsed["for"].text
+        })
+    }
+    console.say(answer.ended == 0 ? "there was no link to end" : "ended \(counted(answer.ended, "link")) of \(answer.run)")
     return .done
   }
 

@@ -116,7 +116,7 @@ struct Timeline {
       case .until: words.append(isOver ? "waited" : "until \(wait.wakeAt.map(clock.date) ?? "some day")")
       case .event: words.append("\(isOver ? "waited for" : "for") event \(wait.event?.safe ?? "?")")
       case .approval:
-        let by = step.decision.map { "by \($0.by.safe)" }
+        let by = step.decision.map { "by \($0.by.safe)\($0.way)" }
         words.append(by ?? (isOver ? "not decided" : "for a decision"))
       case .limit: if step.status == .queued { words.append((wait.limit ?? "").safe) }
       case .poll:

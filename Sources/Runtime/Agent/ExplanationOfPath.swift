@@ -87,7 +87,7 @@ extension RunFormatter {
       let verb = decision.isApproved ? "approved" : "rejected"
       let comment = decision.comment.map { ": \($0)".asEnd } ?? "."
       story.say(
-        .person, "\(decision.by.safe) \(verb) \(named(step.path)) on \(clock.date(decision.at))\(comment)",
+        .person, "\(decision.by.safe) \(verb) \(named(step.path))\(decision.way) on \(clock.date(decision.at))\(comment)",
         step: step.path,
         at: decision.at)
     }
@@ -197,7 +197,7 @@ extension RunFormatter {
   /// The failures that the recipe handled, the outermost of each.
   private var caught: [StepRecord] {
     // A person's rejection is shown as their decision.
-    let failures = steps.filter { ($0.status == .failed || $0.status == .timedOut) && $0.decision == nil }
+    let failures = steps.filter { ($0.status == .failed || $0.status == .timedOut) && !$0.isRejected }
     let byPath = Dictionary(failures.map { ($0.path, $0) }) { $1 }
     return failures.filter { step in
       if let path = run.error?.step, path.hasSameScalars(as: step.path) || path.isInside(step.path) { return false }

@@ -267,6 +267,9 @@ struct RunFormatter {
       story.say(
         topic, "\(subject)waits for the event '\(name.safe)'\(place)\(limit).\(near)",
         commands: ["errand runs signal \(id) \(name.shellQuoted)"], step: step.path, at: wait.wakeAt)
+    case .approval where step.decision != nil:
+      let words = step.decision.map { "\($0.words.safe) on \(clock.date($0.at))" } ?? ""
+      story.say(topic, "\(subject)was \(words)\(place), and waits for the steps of its 'tell'.", step: step.path)
     case .approval:
       let who = wait.by.isEmpty ? "a person" : joined(wait.by.map(\.safe), by: "or")
       let limit = until.map { " It times out on \($0)." } ?? ""
@@ -346,7 +349,7 @@ extension RunRecord {
       .running where !waiting.isEmpty:
       // A run that is being walked while it waits has no instant of its own.
       let wakeAt = wakeAt ?? waiting.compactMap { $0.wait?.wakeAt ?? $0.lastAttempt?.retryAt }.min()
-      if let step = waiting.first(where: { $0.wait?.kind == .approval }) {
+      if let step = waiting.first(where: { $0.asksPerson }) {
         return "asks '\((step.wait?.prompt ?? "").headline.safe)'"
       }
       if let step = waiting.first, waiting.allSatisfy(\.isQueued) {

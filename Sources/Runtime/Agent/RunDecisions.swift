@@ -56,7 +56,7 @@ package struct RunDecisions: Sendable {
   package func link(to step: StepRecord, of run: String, for name: String) async throws(StateError) -> String {
     let (store, now) = (host.store, host.time.now())
     let key = try await store.linkKey()
-    var asked = step.wait?.asked ?? AskedRecord()
+    var asked = step.wait?.question ?? QuestionRecord()
     var events: [StateEvent] = []
     if let known = asked.links.first(where: { $0.name.hasSameScalars(as: name) }) {
       let text = try key.link(of: known.question(step.path, of: run))
@@ -87,7 +87,7 @@ package struct RunDecisions: Sendable {
     var events: [StateEvent] = []
     var count = 0
     for record in run.stepsInOrder where step.map(record.path.hasSameScalars) ?? true {
-      let links = (record.wait?.asked?.links ?? []).filter { link in name.map(link.name.hasSameScalars) ?? true }
+      let links = (record.wait?.question?.links ?? []).filter { link in name.map(link.name.hasSameScalars) ?? true }
       if links.isEmpty { continue }
       count += links.count
       events.append(
@@ -167,7 +167,7 @@ extension StepRecord {
 
   /// Identifies the question that the step asks, so that no other one is answered by mistake.
   package func questionDigest(in run: String) -> String {
-    let parts: [String?] = [run, path, "\(startedAt)", wait?.prompt, wait?.asked?.yes, wait?.asked?.no]
+    let parts: [String?] = [run, path, "\(startedAt)", wait?.prompt, wait?.question?.yes, wait?.question?.no]
     let text = JSON.displayed(.list((parts + (wait?.by ?? [])).map { .string($0 ?? "") }))
     return SHA256.digest(of: Array(text.utf8)) ?? ""
   }

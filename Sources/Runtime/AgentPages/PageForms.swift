@@ -59,14 +59,30 @@ extension Pages {
             $0.step = text("step")
             $0.approved = choice == "approve"
             $0.comment = text("comment")
+            $0.question = text("question")
           })
       } catch {
+        if error.kind == .refusal(.conflict), let step = text("step") {
+          var response = try await approval(
+            request, name, step, given: form, fault: "Another question is asked now. Look at it, and decide again.")
+          response.status = error.kind.status
+          return response
+        }
         guard [.refusal(.notAsked), .refusal(.ended)].contains(error.kind), let step = text("step") else { throw error }
         // Another person was faster.
         var response = settled(request, try await displayed(request, name), step)
         response.status = error.kind.status
         return response
       }
+      if let step = text("step") { return redirect(pagePath("approvals", name, step)) }
+    case ("runs", "unlink"):
+      let step = text("step")
+      _ = try await request.ask(
+        UnlinkStep.with {
+          $0.run = name
+          $0.step = step
+        })
+      if let step { return redirect(pagePath("approvals", name, step)) }
     case ("runs", "events"):
       let data = try json(text("data"), "the data")
       // The same form sent twice is one event; with other data, for a wait that didn't take the first, it is another.

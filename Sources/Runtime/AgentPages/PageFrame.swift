@@ -15,6 +15,8 @@ package struct PageFrame {
   var live: Live?
   /// Whether every service is made up, which each page says then.
   var isSandbox: Bool
+  /// Whether it is shown without a way to other pages.
+  var isAlone = false
   var content: Markup
 
   /// How a page is renewed: its content is asked for again, and replaces what is there if it differs.
@@ -37,7 +39,7 @@ package struct PageFrame {
   }
 
   private static let sections = [
-    ("/", "Now"), ("/runs", "Runs"), ("/approvals", "Approvals"), ("/recipes", "Recipes"), ("/schedules", "Schedules"),
+    ("/", "Now"), ("/runs", "Runs"), ("/approvals", "Questions"), ("/recipes", "Recipes"), ("/schedules", "Schedules"),
     ("/state", "State"),
   ]
 
@@ -80,6 +82,7 @@ package struct PageFrame {
           "form", ["class": "who", "method": "post", "action": "/logout"], .element("span", [:], Markup(visitor)),
           .element("button", ["class": "plain"], "Log out")))
     }
+    let title = isAlone ? self.title : "\(self.title) · Errand"
     return .element(
       "html", ["lang": "en"],
       .element(
@@ -92,14 +95,14 @@ package struct PageFrame {
             "content":
               #"{"allowEval":false,"includeIndicatorStyles":false,"selfRequestsOnly":true,"historyCacheSize":0}"#,
           ]),
-        .element("title", [:], "\(title) · Errand"),
+        .element("title", [:], Markup(title)),
         .element("link", ["rel": "icon", "href": "/assets/errand.svg", "type": "image/svg+xml"]),
         .element("link", ["rel": "stylesheet", "href": "/assets/errand.css"]),
-        .element("script", ["src": "/assets/htmx.js", "defer": ""]),
+        isAlone ? .nothing : .element("script", ["src": "/assets/htmx.js", "defer": ""]),
         .element("script", ["src": "/assets/errand.js", "defer": ""])),
       .element(
         "body", [:], .element("a", ["class": "skip", "href": "#main"], "Skip to the content"),
-        .element("header", ["class": "top"], .element("div", [:], Markup(top)), sandbox),
+        isAlone ? sandbox : .element("header", ["class": "top"], .element("div", [:], Markup(top)), sandbox),
         .element("main", ["id": "main", "tabindex": "-1"], main)))
   }
 

@@ -13,7 +13,7 @@ extension Pages {
     }
     let took = (step.endedAt ?? run.endedAt ?? request.clock.now).span(since: step.startedAt)
     let decision = step.decision.map { decision -> Markup in
-      "\(decision.isApproved ? "approved" : "rejected") by \(decision.by), "
+      "\(decision.words), "
         + Part.time(decision.at, request.clock)
         + Markup(request.seesData ? decision.comment.map { ": \($0)" } ?? "" : "")
     }

@@ -163,7 +163,11 @@ struct StepTable {
       case .until where !isOver: notes.append("until " + Part.time(wait.wakeAt, request.clock))
       case .event where !isOver: notes.append("for an event")
       case .approval:
-        notes.append(isOver ? (step.decision == nil ? "not decided" : "decided by a person") : "for a decision")
+        if let decision = step.decision {
+          notes.append("\(decision.words) on " + Part.time(decision.at, request.clock))
+        } else {
+          notes.append(isOver ? "not decided" : "for a decision")
+        }
       case .poll: notes.append(Markup(counted(wait.rounds ?? 1, "round")))
       case .until, .event, .limit: break
       }

@@ -21,6 +21,7 @@ package final class APIServer: Sendable {
   private let store: any StateStore
   private let authenticator: Authenticator
   private let tools: ToolService
+  private let linkLimit = LinkLimit()
   /// How deliveries to webhooks were answered.
   package let webhookCounts = HookCounts()
   /// What the agent has done, for `/metrics`.
@@ -207,6 +208,11 @@ package final class APIServer: Sendable {
     -> HTTPServerResponse
   {
     guard context.isPage else { return problem.response }
+    if Entrance(path: request.rawPath) == .links {
+      return LinkPages(
+        name: settings.name, contact: settings.contact, isSandbox: service.agent.isSandbox, clock: clock()
+      ).problem(problem)
+    }
     let isForm = request.method == "POST" && problem.kind != .foreignOrigin
     let path = isForm ? request.pageOfForm : request.query.items.isEmpty ? nil : request.rawPath
     return ProblemPage.response(
@@ -231,12 +237,13 @@ package final class APIServer: Sendable {
   ) async throws(Problem) -> HTTPServerResponse {
     let entrance = Entrance(path: request.rawPath)
     guard service.agent.isServing || entrance.isOfEveryAgent else {
-      throw Problem(
-        .noSuchPath, "only 'errand serve' has \(request.rawPath.shortened); this agent ends with its command")
+      // The path of a link is written nowhere.
+      let path = entrance == .links ? "links" : request.rawPath.shortened
+      throw Problem(.noSuchPath, "only 'errand serve' has \(path); this agent ends with its command")
     }
     try authenticator.checkHost(request)
     try authenticator.checkOrigin(request)
-    context.isPage = [.pages, .login, .forms].contains(entrance) || context.isPage && entrance != .tools
+    context.isPage = [.pages, .login, .links, .forms].contains(entrance) || context.isPage && entrance != .tools
     try entrance.check(method: request.method)
     let routed =
       entrance == .api
@@ -289,6 +296,11 @@ package final class APIServer: Sendable {
       throw Problem(
         .held, "this agent is \(program), whose commands ask in another form; use \(program)", status: 410)
     case .login: return try await loginPage.answer(request)
+    case .links:
+      // The link is a permission to see what it shows, except for secrets.
+      return masked(
+        try await LinkHandler(service: service, authenticator: authenticator, limit: linkLimit, clock: clock())
+          .answer(request))
     default:
       if let asset = PageAssets.answer(request.rawPath) { return asset }
       guard let kind = ProblemPage.kind(at: request.rawPath) else {

@@ -32,6 +32,8 @@ enum Entrance: Hashable, CaseIterable {
   case api
   /// Logging in and out.
   case login
+  /// Links that carry the right to answer a question.
+  case links
   case pages
 
   /// How a caller is known.
@@ -55,6 +57,7 @@ enum Entrance: Hashable, CaseIterable {
       case "\(apiRoot)/requests": .requests
       case _ where path.hasPrefix(ExactForm.path): .operations
       case "/login", "/logout": .login
+      case _ where path.hasPrefix(LinkKey.root): .links
       case _ where path.hasPrefix(Webhook.root): .hooks
       case _ where path.hasPrefix(WebForm.root): .forms
       case _ where path.hasPrefix("\(apiRoot)/"): .api
@@ -66,7 +69,7 @@ enum Entrance: Hashable, CaseIterable {
 
   var identity: Identity {
     switch self {
-    case .hooks, .forms, .health, .readiness, .document, .problems, .assets, .login, .requests: .anyone
+    case .hooks, .forms, .health, .readiness, .document, .problems, .assets, .login, .links, .requests: .anyone
     case .metrics, .tools, .operations, .api: .token
     case .pages: .visitor
     }
@@ -86,7 +89,7 @@ enum Entrance: Hashable, CaseIterable {
     switch self {
     case .tools, .operations, .requests: ["POST"]
     case .health, .readiness, .document, .problems, .assets, .metrics: ["GET", "HEAD"]
-    case .login, .forms: ["GET", "HEAD", "POST"]
+    case .login, .links, .forms: ["GET", "HEAD", "POST"]
     case .hooks, .api, .pages: nil
     }
   }
@@ -95,7 +98,7 @@ enum Entrance: Hashable, CaseIterable {
   var isOfEveryAgent: Bool {
     switch self {
     case .operations, .requests, .api, .health, .readiness, .document, .problems: true
-    case .hooks, .forms, .assets, .metrics, .tools, .login, .pages: false
+    case .hooks, .forms, .assets, .metrics, .tools, .login, .links, .pages: false
     }
   }
 

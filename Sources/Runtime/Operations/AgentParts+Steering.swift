@@ -1,6 +1,6 @@
-import Agent
+package import Agent
 import Basics
-import RunState
+package import RunState
 
 // Helpers of the operations that change a run.
 extension AgentParts {
@@ -9,6 +9,13 @@ extension AgentParts {
     _ body: () async throws(RunRefusedError) -> Output
   ) async throws(RequestRefusedError) -> Output {
     do throws(RunRefusedError) { return try await body() } catch { throw RequestRefusedError(.ended, error.message) }
+  }
+
+  /// Takes the decision of a person who came by a link, about the question that its page showed.
+  package func decide(
+    _ run: String, _ step: StepPath, _ decision: DecisionRecord, seeing question: String
+  ) async throws(RequestRefusedError) {
+    _ = try await host.decisions.decide(run, step: step, decision, seeing: question)
   }
 
   // MARK: Decisions that come again

@@ -458,9 +458,9 @@ extension StateEvent {
     case .stepWaits(var event):
       guard let prompt = event.wait.prompt else { return self }
       event.wait.prompt = finder.redact(prompt)
-      if var asked = event.wait.asked {
+      if var asked = event.wait.question {
         (asked.yes, asked.no) = (asked.yes.map { finder.redact($0) }, asked.no.map { finder.redact($0) })
-        event.wait.asked = asked
+        event.wait.question = asked
       }
       return .stepWaits(event)
     case .linksEnded(var event):

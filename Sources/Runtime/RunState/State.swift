@@ -100,7 +100,7 @@ package struct State: Sendable, Equatable {
       try setValue(event, of: change.name, to: nil, if: change.condition, by: change.change, behind: ahead)
     case .stepWaits(let change):
       try apply(event, to: change.run)
-      for link in change.wait.asked?.links ?? [] { links.take(link, to: change.step, of: change.run, at: change.at) }
+      for link in change.wait.question?.links ?? [] { links.take(link, to: change.step, of: change.run, at: change.at) }
     case .decisionGiven(let change): try apply(event, to: change.run)
     case .linkMade(let change):
       try apply(event, to: change.run)
@@ -514,15 +514,15 @@ extension StepRecord {
   }
 
   fileprivate mutating func apply(_ link: LinkRecord) {
-    var asked = wait?.asked ?? AskedRecord()
+    var asked = wait?.question ?? QuestionRecord()
     asked.links.removeAll { $0.name.hasSameScalars(as: link.name) }
     asked.links.append(link)
-    wait?.asked = asked
+    wait?.question = asked
   }
 
   fileprivate mutating func end(_ links: [String]) {
-    wait?.asked?.links.removeAll { links.contains($0.sha256) }
-    wait?.asked?.round += 1
+    wait?.question?.links.removeAll { links.contains($0.sha256) }
+    wait?.question?.round += 1
   }
 
   fileprivate mutating func apply(_ event: AttemptBegan) {

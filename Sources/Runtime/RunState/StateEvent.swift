@@ -47,7 +47,7 @@ package indirect enum StateEvent: Sendable, Equatable {
   var isOfStep: Bool {
     switch self {
     case .stepBegan, .attemptBegan, .attemptEnded, .stepEnded: true
-    case .stepWaits(let event): event.wait.asked?.links.isEmpty ?? true
+    case .stepWaits(let event): event.wait.question?.links.isEmpty ?? true
     default: false
     }
   }

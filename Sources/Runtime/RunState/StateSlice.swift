@@ -285,7 +285,7 @@ extension State {
       case .valueRemoved(let event): need(.value, event.name)
       case .stepWaits(let event):
         if let name = event.wait.event { needs.eventNames.insert(name) }
-        for link in event.wait.asked?.links ?? [] { need(.link, link.sha256) }
+        for link in event.wait.question?.links ?? [] { need(.link, link.sha256) }
       case .linkMade(let event): need(.link, event.link.sha256)
       case .linksEnded(let event): for link in event.links { need(.link, link) }
       case .eventReceived(let event):

@@ -112,7 +112,7 @@ extension StepRecord {
     step.wait?.event = nil
     step.wait?.by = []
     step.wait?.url = nil
-    step.wait?.asked = wait?.asked?.erased
+    step.wait?.question = wait?.question?.erased
     step.decision?.comment = nil
     step.resolution?.doubt = nil
     return step

@@ -43,13 +43,13 @@ package struct WaitRecord: Record, Equatable {
   /// The instant from which it waits for a connection's limit.
   package var since: Timestamp?
   /// The rest of the question to the person; nil for one that a version before 0.7.0 asked.
-  @Boxed package var asked: AskedRecord? = nil
+  @Boxed package var question: QuestionRecord? = nil
 
   package init(
     _ kind: Kind, wakeAt: Timestamp? = nil, event: String? = nil, prompt: String? = nil, by: [String] = [],
-    url: String? = nil, rounds: Int? = nil, limit: String? = nil, since: Timestamp? = nil, asked: AskedRecord? = nil
+    url: String? = nil, rounds: Int? = nil, limit: String? = nil, since: Timestamp? = nil, question: QuestionRecord? = nil
   ) {
-    self.asked = asked
+    self.question = question
     self.kind = kind
     self.wakeAt = wakeAt
     self.event = event
@@ -71,12 +71,12 @@ package struct WaitRecord: Record, Equatable {
     rounds = try member("rounds", record?.rounds)
     limit = try member("limit", record?.limit)
     since = try member("since", record?.since)
-    asked = try member("asked", record?.asked)
+    question = try member("question", record?.question)
   }
 }
 
 /// What a question says beside its text, and the links to it.
-package struct AskedRecord: Record, Equatable {
+package struct QuestionRecord: Record, Equatable {
   /// The consequences of a yes and of a no, in the recipe's words.
   package var yes: String?
   package var no: String?
@@ -118,10 +118,10 @@ package struct AskedRecord: Record, Equatable {
   }
 
   /// The record without its texts and names.
-  var erased: AskedRecord {
-    var asked = AskedRecord()
-    asked.round = round
-    return asked
+  var erased: QuestionRecord {
+    var question = QuestionRecord()
+    question.round = round
+    return question
   }
 }
 

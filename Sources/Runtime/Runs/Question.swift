@@ -26,7 +26,7 @@ extension WaitRunner {
     var wait = WaitRecord(
       .approval, wakeAt: limit, prompt: try text(question.prompt) ?? "", by: question.by,
       url: question.hasLink ? run.journal.current.url("approvals", run.id, path) : nil)
-    var asked = AskedRecord()
+    var asked = QuestionRecord()
     (asked.yes, asked.no) = (try text(question.yes), try text(question.no))
     (asked.goesOnAfterNo, asked.goesOnAfterTimeout) = (goesOnAfterNo, question.onTimeout == .continue)
     asked.next = run.recipe.steps(after: step).titlesUpToQuestion.map { run.redactor.redact($0) }
@@ -35,7 +35,7 @@ extension WaitRunner {
     if question.tell != nil {
       let key = try await linkKey()
       let until = asked.end(ofLinkMadeAt: run.time.now(), until: limit)
-      for linked in linked(by: wait.by, until: until) {
+      for linked in wait.firstLinks(to: path, of: run.id, until: until) {
         let link = try made { () throws(StateError) in
           LinkRecord(
             name: linked.name, sha256: try LinkKey.digest(of: key.link(of: linked)), round: linked.round, until: until)
@@ -43,7 +43,7 @@ extension WaitRunner {
         asked.links.append(link)
       }
     }
-    wait.asked = asked
+    wait.question = asked
     return wait
   }
 
@@ -84,25 +84,9 @@ extension WaitRunner {
       throw .failed(error)
     }
     let key = try await linkKey()
-    let links = try linked(by: wait.by, until: wait.wakeAt ?? .latest).map { linked throws(StepInterruption) in
-      let link = try made { () throws(StateError) in try key.link(of: linked) }
-      return Value.object(["name": .string(linked.name), "link": .string(base + LinkKey.root + link)])
+    return try .question(wait, at: path, of: run.id, base: base) { linked throws(StepInterruption) in
+      base + LinkKey.root + (try made { () throws(StateError) in try key.link(of: linked) })
     }
-    var value = ValueMap()
-    value["prompt"] = .string(wait.prompt ?? "")
-    value["by"] = .list(wait.by.map { .string($0) })
-    value["links"] = .list(links)
-    value["link"] = links.first?["link"]
-    value["url"] = .string(RunRecord.url(base, ["approvals", run.id, path]))
-    value["until"] = wait.wakeAt.map { .timestamp($0) }
-    return .map(value)
-  }
-
-  /// The rights that the question's first links carry, one for each person.
-  private func linked(by people: [String], until: Timestamp) -> [LinkedQuestion] {
-    var names: [String] = []
-    for name in people.isEmpty ? [""] : people where !names.contains(where: name.hasSameScalars) { names.append(name) }
-    return names.map { LinkedQuestion(run: run.id, step: path, name: $0, until: until) }
   }
 
   /// The key of links, whose texts nothing shows from now on.
@@ -116,6 +100,38 @@ extension WaitRunner {
 
   private func made<Output>(_ body: () throws(StateError) -> Output) throws(StepInterruption) -> Output {
     do throws(StateError) { return try body() } catch { throw .halted(error) }
+  }
+}
+
+extension WaitRecord {
+  /// The rights that the first links to a question carry, one for each person.
+  fileprivate func firstLinks(to step: StepPath, of run: String, until: Timestamp) -> [LinkedQuestion] {
+    var names: [String] = []
+    for name in by.isEmpty ? [""] : by where !names.contains(where: name.hasSameScalars) { names.append(name) }
+    return names.map { LinkedQuestion(run: run, step: step, name: $0, until: until) }
+  }
+}
+
+extension Value {
+  /// `question`, as the steps of `tell` see it.
+  ///
+  /// - Parameter link: Makes the address that carries a right.
+  static func question<Failure: Error>(
+    _ wait: WaitRecord, at step: StepPath, of run: String, base: String,
+    link: (LinkedQuestion) throws(Failure) -> String
+  ) throws(Failure) -> Value {
+    var links: [Value] = []
+    for linked in wait.firstLinks(to: step, of: run, until: wait.wakeAt ?? .latest) {
+      links.append(.object(["name": .string(linked.name), "link": .string(try link(linked))]))
+    }
+    var value = ValueMap()
+    value["prompt"] = .string(wait.prompt ?? "")
+    value["by"] = .list(wait.by.map { .string($0) })
+    value["links"] = .list(links)
+    value["link"] = links.first?["link"]
+    value["url"] = .string(RunRecord.url(base, ["approvals", run, step]))
+    value["until"] = wait.wakeAt.map { .timestamp($0) }
+    return .map(value)
   }
 }
 

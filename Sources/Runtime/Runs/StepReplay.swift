@@ -275,6 +275,14 @@ package struct StepReplay {
       else { return nil }
       environment = environment.forCall(inputs: inputs)
       return call.recipe.steps
+    case .approval(let approval):
+      guard let wait = known?.wait, let tell = parts.popFirst(), let block = approval.question.tell else { return nil }
+      let path = String(prefix.dropLast())
+      // The texts of the links aren't known here.
+      environment.bind(
+        .question(wait, at: path, of: record.id, base: record.origin.base ?? "") { _ in MaskedText.mark })
+      prefix += "\(tell)/"
+      return block
     default: return nil
     }
   }

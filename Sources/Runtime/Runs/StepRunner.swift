@@ -9,9 +9,10 @@
 // Paths name the records: `book`, `#2` (the second step of a block, if it has no id), `put[3]/write` (inside an item),
 // `fan/left/a` (inside a branch), `put~2/write` (inside the second try of a block), `book!/note` (inside `onError`),
 // `price/#else/full` (inside `else`; `price/cut` is inside `steps`), `sort/#case2/write` (inside the second of the
-// cases of `switch`, as the recipe lists them), `sort/#default/write`, `poll/#round` (the current round of a repeated
-// step), `poll/#round3/ask` and `poll/#round3~2/ask` (inside the third round of a block or a call, and inside the
-// second try of that round), `#finally/note` (inside `finally`), `#outputs`.
+// cases of `switch`, as the recipe lists them), `sort/#default/write`, `ask/#tell/mail` (inside `tell` of a
+// question), `poll/#round` (the current round of a repeated step), `poll/#round3/ask` and `poll/#round3~2/ask` (inside
+// the third round of a block or a call, and inside the second try of that round), `#finally/note` (inside `finally`),
+// `#outputs`.
 //
 // The number in a round's paths gives each round keys, instants and printed lines of its own; the records of a round
 // are removed when the next one begins. For a step with several cases, the record's beginning holds the case that runs

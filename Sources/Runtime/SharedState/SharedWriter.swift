@@ -749,7 +749,7 @@ extension StateEvent {
     case .runStatusChanged, .cancelRequested, .stepBegan, .attemptBegan, .attemptEnded, .stepEnded, .runNoted,
       .runPlaced, .decisionGiven:
       true
-    case .stepWaits(let event): event.wait.event == nil && event.wait.asked?.links.isEmpty ?? true
+    case .stepWaits(let event): event.wait.event == nil && event.wait.question?.links.isEmpty ?? true
     default: false
     }
   }

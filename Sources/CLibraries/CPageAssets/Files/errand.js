@@ -6,6 +6,8 @@
   let isGoing = 0;
 
   document.addEventListener('keydown', (event) => {
+    // A page that is shown alone leads nowhere.
+    if (!document.querySelector('nav.pages')) return;
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
     const key = event.key;
     if (Date.now() - isGoing < 1500 && goals[key]) location.href = goals[key];
@@ -24,6 +26,22 @@
     const now = links.indexOf(document.activeElement);
     links[Math.min(links.length - 1, Math.max(0, now + by))]?.focus();
   }
+
+  // The rows of a long question are filtered while somebody types.
+  let typed = 0;
+  document.addEventListener('input', (event) => {
+    const form = event.target.form;
+    if (form?.id !== 'find') return;
+    const mine = ++typed;
+    setTimeout(async () => {
+      if (mine !== typed) return;
+      const answer = await fetch(`${location.pathname}?${new URLSearchParams(new FormData(form))}`).catch(() => null);
+      if (!answer?.ok || mine !== typed) return;
+      const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+      const [next, now] = [page, document].map((d) => d.getElementById('rows'));
+      if (next && now) now.replaceWith(next);
+    }, 150);
+  });
 
   // Nobody looks at a page in the background.
   document.addEventListener('htmx:beforeRequest', (event) => { if (document.hidden) event.preventDefault(); });
