@@ -82,10 +82,12 @@ package struct FormPage {
   }
 
   private func page(_ title: String, _ content: Markup, status: Int = 200) -> HTTPServerResponse {
-    var response = PageFrame(
+    var frame = PageFrame(
       title: title, section: "", visitor: nil, isSandbox: isSandbox,
-      content: .element("h1", [:], Markup(form.title)) + content
-    ).response(status: status)
+      content: .element("h1", [:], Markup(form.title)) + content)
+    // A person who has no login finds nothing behind other links.
+    frame.isAlone = true
+    var response = frame.response(status: status)
     response.headers["X-Robots-Tag"] = "noindex, nofollow"
     return response
   }
