@@ -96,7 +96,8 @@ extension Pages {
   private static func objection(to request: PageRequest, deciding step: StepRecord) -> String? {
     let people = step.wait?.by ?? []
     if !step.asks(request.caller.name) {
-      return "This \(step.wait?.kind == .ask ? "question" : "decision") is for \(joined(people)); you are logged in as \(request.caller.name)."
+      let what = step.wait?.kind == .ask ? "question" : "decision"
+      return "This \(what) is for \(joined(people)); you are logged in as \(request.caller.name)."
     }
     if !request.may(.approve) {
       return "\(step.wait?.kind == .ask ? "Answering" : "Deciding") needs a token with the scope 'approve'."
@@ -145,7 +146,8 @@ extension Pages {
             $0.texts = given.sent
             $0.comment = comment
             $0.question = form["question"]
-            $0.key = given.key(of: form["key"].map { "\($0) \(comment ?? "")" })
+            // The same answer to the same question is given once, as by a double click.
+            $0.key = given.key(of: form["question"].map { "\($0) \(comment ?? "")" })
           })
         return redirect(pagePath("approvals", name, path))
       } catch {
@@ -179,7 +181,6 @@ extension Pages {
 extension StepRecord {
   /// The label of the link to a question.
   var callToAct: String { wait?.kind == .ask ? "Answer" : "Decide" }
-  }
 }
 
 extension String {

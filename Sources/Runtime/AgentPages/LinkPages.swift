@@ -50,7 +50,8 @@ package struct LinkPages: Sendable {
     question(run, step, to: person, query: query, given: given, fault: QuestionPart.isAnother, status: 409)
   }
 
-  /// The texts of the values that a person gave by the form of a question; nil if the form shows what is wrong with them.
+  /// The texts of the values that a person gave by the form of a question; nil if something is wrong with them, which
+  /// the form shows.
   package static func texts(_ sent: HTTPQuery, for step: StepRecord) -> [String: String]? {
     let given = QuestionPart.given(sent, for: step)
     return given.faults.isEmpty ? given.sent : nil

@@ -118,7 +118,8 @@ struct QuestionPart {
     if let until = step.wait?.wakeAt {
       parts.append(
         .element(
-          "p", [:], .element("strong", [:], isAnswer ? "If nobody answers" : "If nobody decides"), " by ", Part.timeAndAgo(until, clock), ": ",
+          "p", [:], .element("strong", [:], isAnswer ? "If nobody answers" : "If nobody decides"), " by ",
+          Part.timeAndAgo(until, clock), ": ",
           question.goesOnAfterTimeout ? "the run continues." : "the run ends as timed out."))
     }
     return Markup(parts)
@@ -158,8 +159,7 @@ struct QuestionPart {
     var values = given.items.isEmpty ? nil : QuestionPart.given(given, for: step)
     values?.faults += faults
     let isFaulty = values?.faults.isEmpty == false
-    let fault =
-      fault ?? (isFaulty ? "This wasn't recorded. Look at the marked fields, and send it again." : nil)
+    let fault = fault ?? (isFaulty ? "This wasn't recorded. Look at the marked fields, and send it again." : nil)
     if let fault { parts.append(.element("p", ["class": "notice fault", "role": "alert"], Markup(fault))) }
     if asksName {
       parts.append(
@@ -167,11 +167,12 @@ struct QuestionPart {
     }
     if isAnswer {
       let schema = step.wait?.fields.flatMap(Recipe.Input.schema)
-      parts += [Part.key] + InputFields(schema: schema, given: values, word: QuestionPart.word).markup
+      parts += InputFields(schema: schema, given: values, word: QuestionPart.word).markup
     }
     parts += [
       .element(
-        "label", ["for": "comment"], "Comment ", .element("span", ["class": "quiet"], Markup("(recorded with \(noun))"))),
+        "label", ["for": "comment"], "Comment ",
+        .element("span", ["class": "quiet"], Markup("(recorded with \(noun))"))),
       // In a field of one line, Enter would approve.
       .element("textarea", ["id": "comment", "name": "comment", "rows": "2"], Markup(field: given["comment"] ?? "")),
       .element("div", ["class": "actions near"], Markup(buttons(isOfLink: path == nil))),

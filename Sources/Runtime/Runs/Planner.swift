@@ -14,8 +14,8 @@
 // A repeated step is planned for its first round and, unless that is the last one, once for any later round
 // (`PlannedRounds`).
 //
-// A plan skips waits, and takes approvals for given and questions for answered. Its clock moves only by the waits it skipped; after a wait of
-// unknown length, `now` is unknown.
+// A plan skips waits, and takes approvals for given and questions for answered. Its clock moves only by the waits it
+// skipped; after a wait of unknown length, `now` is unknown.
 import ActionKit
 package import Basics
 import Expressions

@@ -109,9 +109,9 @@ import Testing
     #expect(try await browser.get("/approvals").text.contains(">Answer</a>"))
     #expect(try await browser.get(path).text.contains("An answer is needed"))
 
-    let key = try #require(page.components(separatedBy: "name=\"key\" value=\"").last?.prefix { $0 != "\"" })
+    let digest = try #require(page.components(separatedBy: "name=\"question\" value=\"").last?.prefix { $0 != "\"" })
     var form: HTTPQuery = [
-      "key": String(key), "step": "room", "field.room": "b12", "field.seats": "900", "field.days": "Monday\nTuesday",
+      "question": String(digest), "step": "room", "field.room": "b12", "field.seats": "900", "field.days": "Monday\nTuesday",
       "field.isOpen": "true", "field.note": "", "comment": "as <i>typed</i>",
     ]
     let wrong = try await browser.post("/runs/\(run)/answer", form)
@@ -136,7 +136,7 @@ import Testing
     #expect(page.contains("B12") && page.contains("Monday"))
     // A double click is one answer; another one is too late.
     #expect(try await browser.post("/runs/\(run)/answer", form).headers["Location"] == question)
-    form.items.removeAll { $0.name == "key" }
+    form.items.removeAll { $0.name == "question" }
     let late = try await browser.post("/runs/\(run)/answer", form)
     #expect(late.status == 409 && late.text.contains("<h1>Your answer is recorded.</h1>"), "\(late.text)")
     #expect(late.text.contains("You answered on "), "\(late.text)")
