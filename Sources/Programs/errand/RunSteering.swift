@@ -311,7 +311,8 @@ struct RunSteering: DispatchedCommand {
           $0.for = parsed["for"].text
         })
     }
-    console.say(answer.ended == 0 ? "there was no link to end" : "ended \(counted(answer.ended, "link")) of \(answer.run)")
+    console.say(
+      answer.ended == 0 ? "there was no link to end" : "ended \(counted(answer.ended, "link")) of \(answer.run)")
     return .done
   }
 

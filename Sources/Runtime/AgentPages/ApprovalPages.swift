@@ -55,7 +55,9 @@ extension Pages {
       .element("h1", [:], Markup(title)),
     ]
     if let objection = objection(to: request, deciding: step) {
-      if request.seesData { content += [.element("form", ["id": "find", "method": "get"]), part.rest, part.consequences] }
+      if request.seesData {
+        content += [.element("form", ["id": "find", "method": "get"]), part.rest, part.consequences]
+      }
       content.append(Part.notice(.element("p", [:], Markup(objection))))
     } else {
       let address = pagePath("runs", run.id, isAnswer ? "answer" : "decide")

@@ -90,7 +90,9 @@ struct QuestionPart {
 
   /// The cells of a line `what: before → after`, as recipes write changes; nil if it is none.
   private static func change(_ line: String) -> [Markup]? {
-    guard let arrow = line.utf8Parts(around: " → "), let colon = arrow.before.utf8Parts(around: ": ") else { return nil }
+    guard let arrow = line.utf8Parts(around: " → "), let colon = arrow.before.utf8Parts(around: ": ") else {
+      return nil
+    }
     return [
       Markup(colon.before),
       .element("span", ["class": colon.after == "none" ? "quiet" : "before"], Markup(colon.after)),

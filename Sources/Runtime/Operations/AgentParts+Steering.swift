@@ -28,7 +28,9 @@ extension AgentParts {
     _ = try await host.decisions.answer(run, step: step, given(texts: texts), answer, seeing: question)
   }
 
-  /// The values that are given as texts. Unlike a recipe's input, a field takes no secret: such a text is a text.
+  /// The values that are given as texts.
+  ///
+  /// Unlike a recipe's input, a field takes no secret: such a text is a text.
   func given(texts: [String: String]) -> [(name: String, input: GivenInput)] {
     texts.sorted { $0.key.precedesByScalars($1.key) }.map { (name: $0.key, input: GivenInput.text($0.value)) }
   }

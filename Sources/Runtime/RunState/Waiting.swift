@@ -59,7 +59,8 @@ package struct WaitRecord: Record, Equatable {
 
   package init(
     _ kind: Kind, wakeAt: Timestamp? = nil, event: String? = nil, prompt: String? = nil, by: [String] = [],
-    url: String? = nil, rounds: Int? = nil, limit: String? = nil, since: Timestamp? = nil, question: QuestionRecord? = nil
+    url: String? = nil, rounds: Int? = nil, limit: String? = nil, since: Timestamp? = nil,
+    question: QuestionRecord? = nil
   ) {
     self.question = question
     self.kind = kind

@@ -111,7 +111,8 @@ import Testing
 
     let digest = try #require(page.components(separatedBy: "name=\"question\" value=\"").last?.prefix { $0 != "\"" })
     var form: HTTPQuery = [
-      "question": String(digest), "step": "room", "field.room": "b12", "field.seats": "900", "field.days": "Monday\nTuesday",
+      "question": String(digest), "step": "room", "field.room": "b12", "field.seats": "900",
+      "field.days": "Monday\nTuesday",
       "field.isOpen": "true", "field.note": "", "comment": "as <i>typed</i>",
     ]
     let wrong = try await browser.post("/runs/\(run)/answer", form)
@@ -151,7 +152,9 @@ import Testing
     let path = try #require(try await browser.post("/recipes/closed/start", [:]).headers["Location"])
     let run = String(path.dropFirst("/runs/".count))
     var page = try await browser.get("/approvals/\(run)/a").text
-    while !page.contains("This question is for zoe; you are logged in as ") { page = try await browser.get("/approvals/\(run)/a").text }
+    while !page.contains("This question is for zoe; you are logged in as ") {
+      page = try await browser.get("/approvals/\(run)/a").text
+    }
     #expect(!page.contains("field.n"))
     #expect(try await browser.post("/runs/\(run)/answer", ["step": "a", "field.n": "1"]).status == 403)
     await bench.end()
@@ -251,11 +254,11 @@ import Testing
   @Test func `anyone who answers by a link says their name`() async throws {
     let bench = try await APITests.Bench([
       "open": """
-        steps:
-          - id: seats
-            ask: { prompt: How many seats?, fields: { count: int }, link: true }
-          - { uses: file.write, with: { path: said.txt, text: "${{ steps.seats.fields.count }} ${{ steps.seats.by }}" } }
-        """
+      steps:
+        - id: seats
+          ask: { prompt: How many seats?, fields: { count: int }, link: true }
+        - { uses: file.write, with: { path: said.txt, text: "${{ steps.seats.fields.count }} ${{ steps.seats.by }}" } }
+      """
     ])
     let run = try await bench.program.call("runs", "start", "open").out.trimmingCharacters(in: .newlines)
     _ = await bench.agent.line(with: "\(run) waits")

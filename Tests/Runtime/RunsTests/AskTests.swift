@@ -117,14 +117,14 @@ import Testing
 
   @Test func `people are told of the question, whose record says what an answer leads to`() async throws {
     let told = """
-          yes: Books it.
-          tell:
-            - forEach: ${{ question.links }}
-              as: person
-              steps:
-                - { uses: bench.put, with: { name: "${{ person.name }} ${{ person.link }}" } }
-          timeout: 2d
-    """
+            yes: Books it.
+            tell:
+              - forEach: ${{ question.links }}
+                as: person
+                steps:
+                  - { uses: bench.put, with: { name: "${{ person.name }} ${{ person.link }}" } }
+            timeout: 2d
+      """
     let bench = try Bench(
       AskTests.room.replacing("      timeout: 2d", with: told), base: "https://errand.example")
     let run = try await bench.run()
