@@ -123,7 +123,7 @@ struct InputReader {
     switch type {
     case .int, .double, .timestamp, .duration: break
     case .string where word == .field:
-      // Of a text that a person types they are lengths.
+      // For a text that a person types, they are lengths.
       return [("min", Limit.minLength), ("max", Limit.maxLength)].compactMap { key, limit in
         fields[key].flatMap { findings.int($0, of: "'\(key)' of a text", in: 0...100_000) }.map(limit)
       }

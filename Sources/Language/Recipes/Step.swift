@@ -281,7 +281,7 @@ package struct QuestionSettings: Sendable {
   package var tell: Block?
   package var onTimeout: OnTimeout
 
-  /// What stands before the steps of `tell` in paths, after the path of the step.
+  /// The part of paths between the step and the steps of `tell`.
   package static let tellPrefix = "/#tell/"
   /// How long a link may carry the right at most.
   package static let longestLink = TimeSpan.seconds(30 * 86_400)

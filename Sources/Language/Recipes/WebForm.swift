@@ -2,9 +2,9 @@ package import Basics
 import ActionKit
 import Expressions
 
-/// The settings of an entry's `form`: a page that starts a run with what a person fills in.
+/// The settings of an entry's `form`: a page that starts a run with the values that a person fills in.
 ///
-/// What is sent is a delivery, as that of a webhook; `event.data` has the values of the fields.
+/// A form that is sent is a delivery, like a webhook's; `event.data` has the values of the fields.
 package struct WebForm: Sendable {
   /// Who may send a form.
   package enum Access: String, CaseIterable, Sendable { case `public`, link, login }
@@ -42,12 +42,12 @@ package struct WebForm: Sendable {
   /// The path of the address.
   package var address: String { WebForm.root + path }
 
-  /// The schema of what is filled in.
+  /// The schema of the values that are filled in.
   package var schema: Value {
     .map(ObjectSchema(fields: fields.map(\.declaration)).jsonSchema(allowsExpressions: false))
   }
 
-  /// What was filled in as values of the fields, or the faults by field.
+  /// The values of the fields, or the faults by field.
   ///
   /// - Parameter texts: The texts by field, as the command line takes them.
   package func values(

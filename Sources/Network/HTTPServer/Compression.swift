@@ -20,7 +20,7 @@ package enum Gzip {
 }
 
 extension HTTPServerResponse {
-  // Of shorter texts it would save no packet. Longer ones would keep a thread from other requests.
+  // For shorter texts, it would save no packet. Longer ones would keep a thread from other requests.
   private static let compressible = 1025...(2 << 20)
   // A page of 100 KB is a tenth of that with it, in a millisecond.
   private static let level: Int32 = 4

@@ -43,7 +43,7 @@ package struct AgentCaller: Sendable, Equatable {
     isOwn = false
   }
 
-  /// The caller, limited to those of some recipes that it sees; unchanged if none are named.
+  /// The caller, limited to some of the recipes that it sees; unchanged if none are named.
   package func limited(to recipes: [String]) -> AgentCaller {
     if recipes.isEmpty { return self }
     var limited = self

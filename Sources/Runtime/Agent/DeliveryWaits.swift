@@ -44,7 +44,7 @@ package final class DeliveryWaits: Sendable {
     }
   }
 
-  /// Tells those who wait for a delivery that it was decided on.
+  /// Tells the waiters of a delivery that it was decided on.
   package func wake(_ delivery: String) {
     let waiting = content.withLock { $0.waiting[delivery].map { Array($0.values) } ?? [] }
     for wake in waiting { wake.yield() }

@@ -3,7 +3,7 @@ package import Recipes
 package import RunState
 import Synchronization
 
-// Takes in the forms that people send. What was filled in is a delivery, as that of a webhook: an event that only the
+// Takes in the forms that people send. A filled-in form is a delivery, like a webhook's: an event that only the
 // schedule of its entry may consume, on disk before the person reads that it was received. The key of the page is the
 // delivery's id, so that a form that is sent twice starts one run. Each use of a link is a key of the delivery, too: a
 // link is used up when the keys of all of its uses are known.

@@ -1,7 +1,7 @@
 import Basics
 import RunState
 
-// What a form proves by a signature alone, so that nothing is kept for a page that is looked at:
+// Proofs of a form that need a signature alone, so that nothing is kept for a page that is looked at:
 //
 //   a key    time "." number "." code     made with each page, good for a day, and used once
 //   a link   end "." uses "." number "." code     made by `errand form link`, for a form that only links open

@@ -175,7 +175,7 @@ package actor ScheduleHost {
   package var recipes: [RecipeRegistry.Item] { registry.items }
   /// The faults of the faulty files.
   package var faults: [Diagnostic] { registry.faults }
-  /// A text that changes with what is served: the recipes, the configuration, and the schedules as they are decided on.
+  /// A text that changes with everything that is served: the recipes, the configuration, and the schedules as they are decided on.
   package var version: String {
     "\(changes) \(settings) \(generation) \(isServing) \(isLeading) \(webhooks.faults.count)"
   }

@@ -223,7 +223,7 @@ package final class WebhookInbox: Sendable {
     return answers.first { $0.holds(for: event) }?.plainReply(to: event)
   }
 
-  /// What the entry answers to a delivery that is on disk; nil if it says nothing of it.
+  /// The entry's answer to a delivery that is on disk; nil if it has none.
   ///
   /// - Parameter event: Nil for one that can't be read.
   private func reply(

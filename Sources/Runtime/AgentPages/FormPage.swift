@@ -4,7 +4,7 @@ package import Basics
 package import HTTPServer
 package import Recipes
 
-/// What a person filled in, and the values that it stands for.
+/// The texts that a person filled in, and their values.
 package struct FilledForm: Sendable {
   fileprivate var given: StartForm.Given
   /// Nil if anything is wrong.
@@ -37,7 +37,7 @@ package struct FormPage {
     self.isSandbox = isSandbox
   }
 
-  /// The form to fill in, perhaps with what was typed before.
+  /// The form to fill in, perhaps with earlier texts.
   ///
   /// - Parameters:
   ///   - key: The key of this page.
@@ -82,10 +82,12 @@ package struct FormPage {
   }
 
   private func page(_ title: String, _ content: Markup, status: Int = 200) -> HTTPServerResponse {
-    var response = PageFrame(
+    var frame = PageFrame(
       title: title, section: "", visitor: nil, isSandbox: isSandbox,
-      content: .element("h1", [:], Markup(form.title)) + content
-    ).response(status: status)
+      content: .element("h1", [:], Markup(form.title)) + content)
+    // A person who has no login finds nothing behind other links.
+    frame.isAlone = true
+    var response = frame.response(status: status)
     response.headers["X-Robots-Tag"] = "noindex, nofollow"
     return response
   }

@@ -1,4 +1,4 @@
-// The log of a run: all lines, or those of an attempt, the last ones first; or those that show a text.
+// The log of a run: all lines, or the lines of an attempt, the last ones first; or the lines that hold a text.
 import Agent
 import Basics
 import HTTPServer
@@ -14,7 +14,7 @@ extension Pages {
   /// The most lines of a log on the page of a run or a step.
   private static let mostLines = 200
 
-  /// The end of what a run printed, or a step of it.
+  /// The last lines that a run or a step printed.
   ///
   /// - Parameter room: The most bytes of it.
   static func latestLines(

@@ -1,4 +1,4 @@
-// What a run gave: its outputs, lists of objects as tables by page, and the files that its actions wrote.
+// The results of a run: its outputs, lists of objects as tables by page, and the files that its actions wrote.
 import Agent
 import Basics
 import HTTPServer
@@ -41,7 +41,8 @@ extension Pages {
     var tables: [Markup] = []
     for member in map.members {
       if let inner = member.name, let table = ValueTable(member.value) {
-        tables.append(.element("h3", [:], Part.code("\(name).\(inner)")) + rows(table, "\(name).\(inner)", run, request))
+        tables.append(
+          .element("h3", [:], Part.code("\(name).\(inner)")) + rows(table, "\(name).\(inner)", run, request))
       } else {
         rest[member.key] = member.value
       }
@@ -71,7 +72,8 @@ extension Pages {
     }
     let end = first + rows.count
     func address(_ from: Int) -> String {
-      pagePath("runs", run.id, "outputs", query: [("of", name), ("from", "\(from)")]) + "#\(PercentEncoding.encode(name))"
+      pagePath("runs", run.id, "outputs", query: [("of", name), ("from", "\(from)")])
+        + "#\(PercentEncoding.encode(name))"
     }
     var links: [Markup] = [
       .element("a", ["class": "button", "href": pagePath("runs", run.id, "outputs", "\(name).csv")], "CSV")

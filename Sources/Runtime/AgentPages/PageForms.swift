@@ -147,7 +147,7 @@ extension Pages {
     }
   }
 
-  /// What a form says of an uncertain step.
+  /// The decision of a form on an uncertain step.
   private static func resolution(
     _ choice: String?, _ output: String?
   ) throws(Problem) -> (outcome: ResolveStep.Outcome, output: Value?) {

@@ -41,7 +41,7 @@ package struct PageVersion: Sendable {
   /// Whether the browser's page is up to date.
   package let isSeen: Bool
 
-  /// The version of a page of which nothing is known.
+  /// The version of a page that nothing is known about.
   package init() { (seen, ofRun, ofAll, isLimited, isSeen) = (nil, nil, nil, false, false) }
 
   package init(

@@ -121,7 +121,7 @@ package enum Pages {
     }
   }
 
-  /// What a page links to besides pages.
+  /// The addresses besides pages that a page links to.
   private static func download(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse? {
     let (run, what, last) = (request.parts[1], request.parts[2], request.parts.count > 3 ? request.parts[3] : nil)
     switch (what, last) {

@@ -217,7 +217,7 @@ package enum Part {
       .element("p", [:], code(text)))
   }
 
-  /// A field of one line with its label, what to write, and what is wrong with what was written.
+  /// A field of one line with its label, its hint and its fault.
   static func field(
     _ name: String, _ label: String, _ value: String, hint: String? = nil, fault: String? = nil, isRequired: Bool = true
   ) -> Markup {

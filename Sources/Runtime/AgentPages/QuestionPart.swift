@@ -1,4 +1,4 @@
-// A question as pages show it: to people who have logged in, and to those who come by a link that carries the right.
+// A question as pages show it: to people who have logged in, and to people with a link that carries the right.
 //
 // The buttons stay in sight at the bottom edge, however long the question is: it scrolls in a box of its own, which shows
 // some rows at a time and can be filtered. All of it is one form, so that the buttons have room to stick to; the filter
@@ -75,7 +75,7 @@ struct QuestionPart {
         ]), .element("button", ["form": "find"], "Show"))
   }
 
-  /// Links to the rows before and after those that are shown.
+  /// Links to the rows before and after the shown ones.
   private func pages(_ first: Int, of count: Int, _ wanted: String) -> Markup {
     guard count > QuestionPart.mostRows else { return .nothing }
     let last = min(first + QuestionPart.mostRows, count)
@@ -102,7 +102,7 @@ struct QuestionPart {
 
   // MARK: The consequences
 
-  /// What follows from either decision, and from none; nothing for a question of a version that didn't record it.
+  /// The consequences of either decision, and of none; nothing for a question of a version that didn't record it.
   var consequences: Markup {
     guard let question else { return .nothing }
     let next: Markup =
@@ -213,12 +213,12 @@ struct QuestionPart {
     }
   }
 
-  /// The title of what a person is told who has decided or answered.
+  /// The title for a person who has decided or answered.
   static func isRecorded(_ decision: DecisionRecord) -> String {
     "Your \(decision.fields == nil ? "decision" : "answer") is recorded"
   }
 
-  /// What a person is told who has decided or answered.
+  /// The words for a person who has decided or answered.
   func recorded(_ decision: DecisionRecord, _ rest: Markup) -> Markup {
     .element("h1", [:], Markup("\(QuestionPart.isRecorded(decision))."))
       + .element("p", [:], "You \(decision.verb) on \(clock.date(decision.at)). ", rest)

@@ -244,7 +244,7 @@ extension RunRecord {
 }
 
 extension RunRecord {
-  /// Whether it goes on as timed out at the instant that it waits for.
+  /// Whether it times out at the instant that it waits for.
   fileprivate var timesOut: Bool { !steps.select { $0.pointee.timesOut && $0.pointee.wait?.wakeAt == wakeAt }.isEmpty }
 }
 

@@ -71,7 +71,7 @@ struct StartForm {
   }
 }
 
-/// The fields of a form, one for each property of a JSON Schema, with what was typed into them.
+/// The fields of a form, one for each property of a JSON Schema, with their texts.
 struct InputFields {
   let schema: Value?
   let given: StartForm.Given?

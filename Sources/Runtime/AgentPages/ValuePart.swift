@@ -74,7 +74,7 @@ private struct ShownValue {
     }
   }
 
-  /// A text, cut to what there is room for.
+  /// A text, cut to the room that is left.
   private mutating func fitting(_ text: String) -> Markup {
     let most = min(ShownValue.longest, max(0, left))
     var markup = Markup(text.shortened(to: most))

@@ -50,7 +50,7 @@ package struct AgentAccess: Sendable {
     case state(String)
     /// The process that holds the folder finishes what is in flight, and then hands the folder over.
     case waitsForFolder
-    /// What the agent keeps the user waiting for.
+    /// A reason why the user waits.
     case waits(String)
     /// Deliveries to a webhook are verified with a secret that was made up, in a sandbox.
     case madeUp(secret: String, text: String)

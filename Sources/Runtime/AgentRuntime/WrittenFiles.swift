@@ -31,7 +31,10 @@ extension Workspace {
         let schema = replay.output(ofActionAt: step.path), schema.hasFiles
       else { continue }
       for file in schema.files(in: output) where !file.path.isEmpty {
-        let name = file.path.rest(in: root).map { String($0.drop { $0 == "/" }) } ?? file.path.split(separator: "/").last.map { String($0) } ?? ""
+        let name =
+          file.path.rest(in: root).map { String($0.drop { $0 == "/" }) } ?? file.path.split(separator: "/").last.map {
+            String($0)
+          } ?? ""
         files.append(
           WrittenFile(name: name, path: file.path, step: step.path, bytes: file.bytes, writtenAt: endedAt))
       }
@@ -49,7 +52,7 @@ extension Workspace {
         ([connection["folder"]] + (connection["others"]?.list ?? [])).compactMap { $0?.string }
           .map { Workspace.absolute($0, in: root) }
       }
-    // The instants of a shared state are those of its database's clock.
+    // The instants of a shared state come from its database's clock.
     let slack = TimeSpan.seconds(database == nil ? 0 : 2)
     let found: [UInt8]?
     do throws(ActionError) {
@@ -57,7 +60,9 @@ extension Workspace {
       var context = ActionContext(run: "", step: "", idempotencyKey: "", now: time.now(), time: time, folder: root)
       context.ownFiles = filesOfErrand
       found = try await LocalFiles(others: others).file(file.path, in: context)
-        .bytes(unchangedSince: file.writtenAt.advanced(by: slack) ?? file.writtenAt, count: file.bytes, limit: Workspace.largestFile)
+        .bytes(
+          unchangedSince: file.writtenAt.advanced(by: slack) ?? file.writtenAt, count: file.bytes,
+          limit: Workspace.largestFile)
     } catch {
       switch error.kind {
       case .notFound: throw RequestRefusedError(.notFound, "'\(file.name)' isn't there any more")

@@ -159,7 +159,7 @@ package final class APIServer: Sendable {
       response = displayed(error, to: request, context)
       if context.isKnown { response = masked(response) }
     }
-    // What is masked is the text.
+    // Masking is for texts.
     if context.isCompressed { response = response.compressed(for: request) }
     metrics.count(status: response.status, after: time.elapsed() - began)
     if request.rawPath.hasPrefix(ExactForm.path) {

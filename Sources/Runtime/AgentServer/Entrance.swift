@@ -94,7 +94,7 @@ enum Entrance: Hashable, CaseIterable {
     }
   }
 
-  /// Whether its answers are compressed for clients that take it: not where an answer has a secret beside what a stranger
+  /// Whether its answers are compressed for clients that take it: not where an answer has a secret beside a text that a stranger
   /// may choose, and not for errand itself.
   var isCompressed: Bool {
     switch self {

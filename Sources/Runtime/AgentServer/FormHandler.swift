@@ -2,7 +2,7 @@
 //
 // A form may be for everyone. So nothing but its own page sends it (`Origin`, and a key that the page made), a form that
 // is sent twice counts once, an address may send it so often and all together so often, and a program that fills in
-// every field starts nothing. What a person typed comes back with each answer that asks to send it again.
+// every field starts nothing. The typed texts come back with each answer that asks to send it again.
 import ActionKit
 import Agent
 import AgentPages

@@ -2,7 +2,7 @@
 //
 // Scanners of mail and previews of links fetch them, follow redirections and run scripts, so fetching one decides and
 // writes nothing. A decision is a form that is posted from the agent's own page, with the digest of the question that
-// the page showed. What is wrong with a link doesn't show: one that never was, that was ended or that is old has one
+// the page showed. The fault of a link isn't told: one that never was, that was ended or that is old has one
 // answer.
 import Agent
 import AgentPages
@@ -153,14 +153,32 @@ struct LinkHandler {
       }
     } catch {
       if error.kind == .inputs { return again(nil, error.faults.map(\.message)) }
-      guard [.notAsked, .ended, .conflict].contains(error.kind),
-        let now = try await self.known(String(request.rawPath.dropFirst(LinkKey.root.count)))
+      guard [.notAsked, .ended, .conflict].contains(error.kind), let now = try await settled(request, after: error)
       else { throw Problem(error) }
       // Another person was faster, or the same one pressed twice.
       if !isAsking(now) { return ended(now, form) }
       return pages.another(now.run, now.step, to: now.right.name, query: request.query, given: form)
     }
     return pages.recorded(known.run, known.step, decision)
+  }
+}
+
+extension LinkHandler {
+  /// How often a decision that is on its way to the state is looked for, and how long after each look.
+  private static let (mostLooks, pause) = (100, TimeSpan.milliseconds(20))
+
+  /// The question after a refusal, once the decision that led to it is in the state.
+  private func settled(
+    _ request: HTTPServerRequest, after refusal: RequestRefusedError
+  ) async throws(Problem) -> Known? {
+    let text = String(request.rawPath.dropFirst(LinkKey.root.count))
+    var now = try await known(text)
+    guard refusal.kind == .notAsked else { return now }
+    for _ in 0..<LinkHandler.mostLooks where now.map(isAsking) ?? false {
+      try? await authenticator.time.sleep(for: LinkHandler.pause)
+      now = try await known(text)
+    }
+    return now
   }
 }
 

@@ -55,8 +55,10 @@ enum Routes {
     segment.hasPrefix("{") ? String(segment.dropFirst().prefix { $0 != "}" }) : nil
   }
 
-  /// What a segment of a declared path has after its parameter, such as `.csv`.
-  static func suffix(of segment: String) -> String { segment.firstIndex(of: "}").map { String(segment[$0...].dropFirst()) } ?? "" }
+  /// The end of a segment of a declared path, after its parameter, such as `.csv`.
+  static func suffix(of segment: String) -> String {
+    segment.firstIndex(of: "}").map { String(segment[$0...].dropFirst()) } ?? ""
+  }
 
   static func segments(of path: String) -> [String] {
     path.utf8.dropFirst().split(separator: ASCII.slash, omittingEmptySubsequences: false).map {

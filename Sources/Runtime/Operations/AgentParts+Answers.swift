@@ -38,13 +38,13 @@ extension AgentParts {
     let found = Mutex<String?>(nil)
     let note: @Sendable (String?) -> Void = { run in found.withLock { $0 = run } }
     if let patience = awaited.answer.patience, let decisions = webhooks?.waits.decisions(on: awaited.id) {
-      // It holds a place among those that wait.
+      // It holds a place among the waiting ones.
       defer { withExtendedLifetime(decisions) {} }
       await withTaskGroup(of: Void.self) { group in
         group.addTask {
           guard let run = await startedRun(of: awaited, decisions) else { return }
           note(run)
-          // What it tells is read from the state afterwards.
+          // Its outcome is read from the state afterwards.
           try? await follow(run, withSnapshot: false, LocalEvents { _ in })
         }
         group.addTask { try? await time.sleep(for: patience) }
@@ -82,7 +82,7 @@ extension AgentParts {
     return nil
   }
 
-  /// What was decided on a delivery.
+  /// The decision on a delivery.
   private enum DeliveryDecision {
     /// Nothing was yet, or its start waits.
     case none

@@ -67,7 +67,7 @@ extension AgentParts {
     return nil
   }
 
-  /// The refusal of a decision or an answer, with what was decided before, if it comes too late.
+  /// The refusal of a decision or an answer, with the earlier decision, if it comes too late.
   func saying(
     _ refusal: RequestRefusedError, of run: String, _ step: StepPath?
   ) async throws(RequestRefusedError) -> RequestRefusedError {
@@ -77,7 +77,7 @@ extension AgentParts {
     }
   }
 
-  /// The refusal of a decision, with what was decided before.
+  /// The refusal of a decision, with the earlier decision.
   ///
   /// - Parameter words: Describes the decision about a step, with its person and time; nil if there was none.
   func saying(

@@ -306,10 +306,10 @@ package struct AgentParts: Sendable {
     return UUID7(at: time.now(), using: &random).description
   }
 
-  /// Takes in what is posted to webhooks; nil where no recipes are served.
+  /// Takes in deliveries to webhooks; nil where no recipes are served.
   package var webhooks: WebhookInbox? { schedules?.webhooks }
 
-  /// Takes in what is sent with forms; nil where no recipes are served.
+  /// Takes in forms that are sent; nil where no recipes are served.
   package var forms: FormInbox? { schedules?.forms }
 
   /// Takes in a form that a person sent, durably.

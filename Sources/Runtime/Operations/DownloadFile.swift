@@ -32,7 +32,9 @@ package struct DownloadFile: Operation {
       throw RequestRefusedError(.notFound, "the run has no file '\(number.shortened(to: 20))'")
     }
     let file = files[number - 1]
-    guard let readFile = agent.served?.readFile else { throw RequestRefusedError(.notFound, "no files are served here") }
+    guard let readFile = agent.served?.readFile else {
+      throw RequestRefusedError(.notFound, "no files are served here")
+    }
     let bytes = try await readFile(file)
     if let secret = agent.store.secrets.finder.names(in: bytes).first {
       throw RequestRefusedError(

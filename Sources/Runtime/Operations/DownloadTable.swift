@@ -43,7 +43,8 @@ package struct DownloadTable: Operation {
   }
 
   package static func body(_ answer: Answer, for caller: AgentCaller) -> MediaBody? {
-    MediaBody(type: "text/csv; charset=utf-8", name: "\(answer.run.recipe) \(answer.name).csv", isMasked: false) { send in
+    MediaBody(type: "text/csv; charset=utf-8", name: "\(answer.run.recipe) \(answer.name).csv", isMasked: false) {
+      send in
       try await answer.table.write(send)
     }
   }

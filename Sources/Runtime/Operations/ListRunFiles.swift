@@ -9,7 +9,9 @@ package struct ListRunFiles: Operation {
   package static let scopes = Scopes.token(.data)
   package static let route: Route? = .get("/runs/{run}/files")
   package static let page: String? = "/runs/{run}/outputs"
-  package static let absences: [Absence] = [.command("`errand runs show RUN STEP` shows a step's output with the path.")]
+  package static let absences: [Absence] = [
+    .command("`errand runs show RUN STEP` shows a step's output with the path.")
+  ]
   package static let refusals: Set<RequestRefusedError.Kind> = .ofRuns
 
   @Field(RunName.summary) package var run: String

@@ -6,7 +6,8 @@ import Runs
 
 package struct ShowStep: Operation {
   package static let name = "step"
-  package static let summary = "Shows one step of a run: its input and output, its attempts, and its place in the recipe."
+  package static let summary =
+    "Shows one step of a run: its input and output, its attempts, and its place in the recipe."
   package static let scopes = Scopes.token(.data)
   package static let route: Route? = .get("/runs/{run}/steps/{step}")
   package static let command: String? = "runs show"
@@ -22,7 +23,7 @@ package struct ShowStep: Operation {
 
   package struct Answer: Record, UnlimitedAnswer {
     package var step: StepRecord
-    /// What is known of the input: value, none, kept or unknown; nil where it can't be computed.
+    /// How much is known about the input: value, none, kept or unknown; nil where it can't be computed.
     package var inputKind: String?
     package var input: Value?
     /// The output, or the answer that doesn't fit the step's shape; nil if it is too large to be shown.

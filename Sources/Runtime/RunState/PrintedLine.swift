@@ -48,7 +48,7 @@ package struct PrintedLine: Record, Equatable {
     }
   }
 
-  /// How many bytes count against the limits: those of the text, with its line end.
+  /// How many bytes count against the limits: the text with its line end.
   package var size: Int { text.utf8.count + 1 }
   /// The most bytes of text that the log keeps of an attempt of a step.
   package static let mostOfAttempt = 64 << 20
@@ -143,7 +143,7 @@ package struct PrintedPiece: Record, Equatable {
   package var numbers: [Int]
   /// The numbers of the lines that were searched for; the others are around them.
   package var matches: [Int] = []
-  /// How many lines of the log are before those that come next.
+  /// How many lines of the log come before the next ones.
   package var next: Int
   /// How many lines are before these, if there are any.
   package var earlier: Int?

@@ -1,4 +1,4 @@
-/// Reads lines of a run's log: from a place on or up to one, of one step or attempt, or those that show a text.
+/// Reads lines of a run's log: from a place on or up to one, of one step or attempt, or lines that hold a text.
 import Basics
 
 /// The lines that are asked for.
@@ -72,7 +72,7 @@ struct PrintedReader {
   private var filter: PrintedFilter
   private(set) var piece = PrintedPiece(lines: [], numbers: [], next: 0, isLast: true)
   private var size = 0
-  /// The lines before those that were looked at, at most as many as are shown around a match.
+  /// The lines just before, at most as many as are shown around a match.
   private var recent: [(number: Int, line: PrintedLine)] = []
   /// The records after those, which are read if one that follows matches.
   private var unread: [(line: Int, record: ArraySlice<UInt8>)] = []

@@ -150,7 +150,7 @@ final class RunLogs: Sendable {
 
   // MARK: - Opening
 
-  /// What is known of a log, which may have no file yet.
+  /// The known facts of a log, which may have no file yet.
   private func known(_ run: String, _ path: String, _ open: inout [String: Open]) throws(FileError) -> Open {
     if let known = open[run] { return known }
     // Only what a process has just used need be known.
@@ -366,7 +366,7 @@ private struct PrintedIndexEntry {
       (0..<4).map { UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self)) }
     }
     guard words[3] == PrintedIndexEntry.sum(of: words[..<3]), let line = Int(exactly: words[0]),
-      let mark = Int(exactly: words[1]), let text = Int(exactly: words[2]), mark > 0
+      let mark = Int(exactly: words[1]), let text = Int(exactly: words[2]), mark > 0, line <= mark, text < 1 << 48
     else { return nil }
     self.init(place: PrintedPlace(line: line, mark: mark), text: text)
   }

@@ -102,7 +102,7 @@ package protocol StateStore: Sendable {
   /// - Parameter fail: Called once if the run's log can't be written and is given up.
   func keepPrinted(
     _ lines: [PrintedLine], ofRun id: String, orElse fail: @escaping @Sendable (StateError) -> Void)
-  /// A part of what programs of a run printed; `printed(ofRun:_:)` reads the lines in it.
+  /// A part of the lines that programs of a run printed; `printed(ofRun:_:)` reads the lines in it.
   func printed(ofRun id: String, at point: PrintedPoint) async throws(StateError) -> PrintedChunk
   /// Removes what programs of a run printed, if anything is kept.
   func removeLog(ofRun id: String) async throws(StateError)

@@ -1,6 +1,6 @@
 /// A part of the state, for a reader that wants to know whether it has changed since it was read.
 package enum StatePart: Sendable, Equatable {
-  /// The open and the finished runs with what they printed, the schedules with their slots, the values, the events and
+  /// The open and the finished runs with their printed lines, the schedules with their slots, the values, the events and
   /// the tokens.
   case everything
   /// The record of an open run, and the lines that its programs printed.

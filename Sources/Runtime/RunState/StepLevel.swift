@@ -2,9 +2,9 @@ import Basics
 
 /// One level of a run's steps, a page of it: the steps outside loops, the items of a loop, or the steps of an item.
 ///
-/// It is found in place: of a run with hundreds of thousands of steps only those of the page are copied.
+/// It is found in place: of hundreds of thousands of steps, only the page's are copied.
 package struct StepLevel: Sendable {
-  /// The steps of the page; the items of a loop begin with those that failed or are uncertain.
+  /// The steps of the page; of a loop, failed and uncertain items come first.
   package var steps: [StepRecord] = []
   /// How many steps all pages have.
   package var count = 0

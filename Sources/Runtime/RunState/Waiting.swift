@@ -89,7 +89,7 @@ package struct WaitRecord: Record, Equatable {
   }
 }
 
-/// What a question says beside its text, and the links to it.
+/// The parts of a question beside its text, and the links to it.
 package struct QuestionRecord: Record, Equatable {
   /// The consequences of a yes and of a no, in the recipe's words.
   package var yes: String?
@@ -180,9 +180,9 @@ package struct DecisionRecord: Record, Equatable {
     self.link = link
   }
 
-  /// What the person did, as in `ann approved it`.
+  /// The act of the person, as in `ann approved it`.
   package var verb: String { fields != nil ? "answered" : isApproved ? "approved" : "rejected" }
-  /// What was done, by whom and how: `approved by ann by link`.
+  /// The act, by whom and how: `approved by ann by link`.
   package var words: String { "\(verb) by \(by)\(way)" }
   /// How it came, if it needs to be said after the name.
   package var way: String {

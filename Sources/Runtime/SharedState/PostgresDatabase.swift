@@ -821,7 +821,8 @@ package final class PostgresDatabase: SharedDatabase {
         let isFirst = first == 0 && rows.count < 1000
         return PrintedChunk(
           found,
-          from: PrintedPlace(line: isFirst ? 0 : max(1, place.line - lines), mark: found.first.map { $0.mark - 1 } ?? 0),
+          from: PrintedPlace(
+            line: isFirst ? 0 : max(1, place.line - lines), mark: found.first.map { $0.mark - 1 } ?? 0),
           isLast: false)
       case .line(let line):
         // A record of several lines begins with their number.

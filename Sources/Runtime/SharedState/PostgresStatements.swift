@@ -62,7 +62,7 @@ enum SQL {
   /// A text that changes with the state.
   ///
   /// It has the pulse, which is up to date, and how many rows were ever written, as PostgreSQL counts it for its
-  /// statistics: of each session a second later at the latest, or ten if it has nothing more to do. Of the workers it
+  /// statistics: of each session a second later at the latest, or ten if it has nothing more to do. About the workers, it
   /// has what decides which runs they can claim.
   static let version = """
     select (\(pulse)) || ' ' || (select coalesce(string_agg(

@@ -216,7 +216,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     try await writer.append(events, in: term, claim: claim).get()
   }
 
-  /// The version of everything is the database's; that of a run or its log is known of runs that this program holds,
+  /// The version of everything is the database's; the version of a run or its log is known for runs that this program holds,
   /// because only their holder adds to them.
   package func version(of part: StatePart) async -> String? {
     switch part {

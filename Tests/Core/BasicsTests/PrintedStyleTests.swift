@@ -2,7 +2,7 @@ import Testing
 
 @testable import Basics
 
-/// How printed lines look on a page: their colours, and what is left of lines that were drawn again.
+/// How printed lines look on a page: their colours, and the last state of lines that were drawn again.
 @Suite struct PrintedStyleTests {
   /// The parts of a line, each with its style in brackets.
   private static func parts(_ text: String) -> String {
@@ -40,7 +40,9 @@ import Testing
 
   @Test func `no sequence of bytes is refused`() {
     var random = SeededGenerator(seed: 7)
-    let pieces = ["\u{1B}", "[", "38", ";", "5", "2", ":", "m", "K", "1K", "2K", "\r", "\u{8}", "a", "ä", "\u{9B}", "]", "-"]
+    let pieces = [
+      "\u{1B}", "[", "38", ";", "5", "2", ":", "m", "K", "1K", "2K", "\r", "\u{8}", "a", "ä", "\u{9B}", "]", "-",
+    ]
     for _ in 0..<20_000 {
       var text = ""
       for _ in 0..<Int.random(in: 0..<14, using: &random) { text += pieces.randomElement(using: &random) ?? "" }

@@ -3,7 +3,7 @@ import HTTPClient
 import HTTPServer
 import Testing
 
-/// What the server compresses, the client reads.
+/// The client reads texts that the server compresses.
 @Suite struct ServerCompressionTests {
   @Test(arguments: [1025, 20_000, 2 << 20])
   func `a text comes through as it was, and shorter`(_ count: Int) async throws {

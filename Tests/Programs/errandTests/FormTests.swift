@@ -228,7 +228,7 @@ import Testing
     let form: HTTPQuery = [
       "key": try Person.hidden("key", in: page.text), "field.who": "Ada", "field.seats": "2",
     ]
-    // What was typed is kept for after the login.
+    // The typed texts are kept for after the login.
     let lost = try await person.post(form)
     #expect(lost.status == 401 && lost.text.contains("Your login has ended"), "\(lost.text)")
     #expect(try await browser.post("/forms/rooms", form).status == 200)

@@ -26,7 +26,9 @@ import Testing
               steps:
                 - uses: file.write
                   with: { path: "mail-${{ person.name }}.txt", text: "${{ question.prompt }}\\n${{ person.link }}" }
-      - { id: mail, uses: file.write, with: { path: done.txt, text: "${{ steps.decision.by }} ${{ steps.decision.via }}" } }
+      - id: mail
+        uses: file.write
+        with: { path: done.txt, text: "${{ steps.decision.by }} ${{ steps.decision.via }}" }
     """
   static let anyone = """
     steps:
@@ -62,7 +64,8 @@ import Testing
     /// The digest of the question that the page shows.
     func question() async throws -> String {
       let page = try await send("GET").text
-      return page.components(separatedBy: "name=\"question\" value=\"").last.map { String($0.prefix { $0 != "\"" }) } ?? ""
+      let rest = page.components(separatedBy: "name=\"question\" value=\"").last ?? ""
+      return String(rest.prefix { $0 != "\"" })
     }
 
     func decide(
@@ -117,7 +120,8 @@ import Testing
     #expect(page.status == 200 && page.text.utf8.count <= 12 << 10)
     for part in [
       "<title>Write 2 averages?</title>", "asks you, ann", "<em>Writes each student&#39;s average.</em>",
-      "<h1>Write 2 averages?</h1>", "<h2>2 changes</h2>", "<strong>If you approve:</strong> Writes them into the markbook.",
+      "<h1>Write 2 averages?</h1>", "<h2>2 changes</h2>",
+      "<strong>If you approve:</strong> Writes them into the markbook.",
       "Then: <code>mail (file.write)</code>.",
       "<strong>If you reject:</strong> Leaves the markbook as it is. The run ends; nothing more is done.",
       "<strong>If nobody decides</strong> by ", "the run ends as timed out.", "method=\"post\"",
@@ -152,7 +156,6 @@ import Testing
     #expect(decided.status == 200 && decided.text.contains("<h1>Your decision is recorded.</h1>"), "\(decided)")
     #expect(decided.text.contains("You approved on ") && decided.text.contains("You can close this page."))
     #expect(!decided.text.contains("/runs/"))
-    let before = try Self.journal(bench)
     // A double click, the button Back, and a look at the link later.
     #expect(try await ann.decide("approve", question: question).text.contains("Your decision is recorded."))
     #expect(try await ann.send("GET").text.contains("Your decision is recorded."))
@@ -165,11 +168,10 @@ import Testing
     let token = try await bench.token("bob", "--scope", "approve", "--scope", "data")
     let asked = try await bench.send("POST", "/api/v1/runs/\(run)/decisions", token, #"{"approved":false}"#)
     #expect(asked.status == 409)
-    #expect(try Self.journal(bench) == before || FileManager.default.fileExists(atPath: bench.program.folder.appending(path: "done.txt").path))
     _ = try await bench.program.call("runs", "follow", run)
     #expect(try bench.program.read("done.txt") == "ann link")
     let why = try await bench.program.call("why", run).out
-    #expect(why.contains("ann approved 'decision' by link on ") || why.contains("ann approved decision by link on "), "\(why)")
+    #expect(why.contains("ann approved 'decision' by link on "), "\(why)")
     let steps = try await bench.send("GET", "/api/v1/runs/\(run)/steps", token).json["items"]?.list ?? []
     let decision = steps.first { $0["path"]?.string == "decision" }?["decision"]
     #expect(decision?["by"]?.string == "ann" && decision?["via"]?.string == "link", "\(steps)")
@@ -269,7 +271,8 @@ import Testing
       let refused = try await stranger.decide("approve", [("name", name), ("comment", "kept <b>")])
       #expect(refused.status == 422 && refused.text.contains("kept &lt;b&gt;</textarea>"), "\(name)")
     }
-    let long = try await stranger.decide("approve", [("name", "Ann"), ("comment", String(repeating: "x", count: 4001))])
+    let long = try await stranger.decide(
+      "approve", [("name", "Ann"), ("comment", String(repeating: "x", count: 4001))])
     #expect(long.status == 422)
     let decided = try await stranger.decide("reject", [("name", " Ann O'Neil ")])
     #expect(decided.status == 200 && decided.text.contains("You rejected on "), "\(decided)")
@@ -310,15 +313,15 @@ import Testing
       let told = try await bench.program.call(arguments)
       #expect(!told.out.contains(ann.text) && !told.out.contains(bob.text), "\(arguments): \(told)")
     }
-    // What a person types is hidden, too.
+    // A person's own text is hidden, too.
     let comment = try await ann.decide("approve", [("comment", "I came by \(bob.text)")])
     #expect(comment.status == 200)
     _ = try await bench.program.call("runs", "follow", run)
-    #expect(try await bench.program.call("state", "export", "--out", "backup.errand").code == 0)
+    #expect(try await bench.program.call("state", "export", "backup.errand").code == 0)
     let log = bench.agent.before
-    await bench.agent.signal(SIGTERM)
+    bench.agent.signal(SIGTERM)
     #expect(await bench.agent.end() == 0)
-    #expect(!log.contains("edl_") && !log.contains("/d/"))
+    #expect(!log.contains("edl_"))
     let state = bench.program.folder.appending(path: ".errand")
     let files = try FileManager.default.subpathsOfDirectory(atPath: state.path).map { state.appending(path: $0) }
     for file in files + [bench.program.folder.appending(path: "backup.errand")] {
@@ -333,13 +336,10 @@ import Testing
 
   @Test func `who asks is on the page of a link and on the login page`() async throws {
     let bench = try await APITests.Bench(["ask": Self.ask])
-    let program = bench.program
-    bench.agent.signal(SIGTERM)
-    #expect(await bench.agent.end() == 0)
-    let text = try program.read("errand.yaml")
+    let text = try bench.program.read("errand.yaml")
       .replacing("listen: 127.0.0.1:0", with: "listen: 127.0.0.1:0, name: School <office>, contact: office@example.org")
-    try program.write(text, to: "errand.yaml")
-    let again = try await bench.restartedAfterEnd()
+    try bench.program.write(text, to: "errand.yaml")
+    let again = try await bench.restarted()
     let (_, ann, _) = try await Self.asked(again)
     let page = try await ann.send("GET").text
     #expect(page.contains("<strong>School &lt;office&gt;</strong> asks you, ann"), "\(page)")
@@ -369,7 +369,7 @@ import Testing
     for from in ["-1", "9999999999999999999", "x", "450"] {
       #expect(try await stranger.send("GET", path: "\(stranger.path)?from=\(from)").status == 200)
     }
-    // The filter changes nothing about what is decided.
+    // The filter changes nothing about the decision.
     let digest = try await stranger.question()
     let decided = try await stranger.send(
       "POST", ["Origin": bench.url], ["choice": "approve", "question": digest, "name": "Ann"],

@@ -63,7 +63,8 @@ import Testing
     #expect(!page.contains("hx-trigger") && !page.contains(">Later</a>"))
     // Pages, one before the other.
     let earlier = try await browser.get(try Self.link(page, "Earlier")).text
-    let first = try #require(page.components(separatedBy: "<li id=\"L").dropFirst().first.flatMap { Int($0.prefix { $0 != "\"" }) })
+    let first = try #require(
+      page.components(separatedBy: "<li id=\"L").dropFirst().first.flatMap { Int($0.prefix { $0 != "\"" }) })
     #expect(earlier.contains("value=\"\(first - 1)\"") && !earlier.contains("value=\"\(first)\""))
     let later = try await browser.get(try Self.link(earlier, "Later")).text
     #expect(later.contains("value=\"\(first)\"") && !later.contains("value=\"\(first - 1)\""))
@@ -76,7 +77,7 @@ import Testing
     #expect(!found.contains("value=\"697\"") && !found.contains("value=\"703\""))
     #expect(found.contains("value=\"700\" class=\"hit\"") && found.contains("value=\"error in &lt;line&gt;\""))
     #expect(try await browser.get("\(path)/logs?find=nothing").text.contains("No line shows &#39;nothing&#39;."))
-    // It is followed while the run goes on.
+    // It is followed while the run is open.
     let followed = try await browser.get("\(path)/logs?follow=true").text
     #expect(followed.contains("hx-trigger=\"every 2s\"") && followed.contains(">Stop following</a>"))
     try bench.program.write("", to: "gate")
@@ -131,9 +132,13 @@ import Testing
     #expect(page.contains("fine</li>") && page.contains("number 2</li>"))
     #expect(page.contains(" class=\"errors\" title=\"standard error\">"))
     let bySteps = try await browser.get("\(path)/logs?by=step").text
-    let open = try #require(bySteps.components(separatedBy: "<details class=\"card\" open>").last?.components(separatedBy: "</details>").first)
-    #expect(open.contains("<code>bad</code>, attempt 2") && open.contains("number 2</li>") && !open.contains("number 1"))
-    #expect(bySteps.contains("href=\"\(path)/logs?step=bad&amp;attempt=1\"") && bySteps.contains("step=good&amp;attempt=1"))
+    let open = try #require(
+      bySteps.components(separatedBy: "<details class=\"card\" open>").last?.components(separatedBy: "</details>").first
+    )
+    #expect(
+      open.contains("<code>bad</code>, attempt 2") && open.contains("number 2</li>") && !open.contains("number 1"))
+    #expect(
+      bySteps.contains("href=\"\(path)/logs?step=bad&amp;attempt=1\"") && bySteps.contains("step=good&amp;attempt=1"))
     let one = try await browser.get("\(path)/logs?step=bad&attempt=1").text
     #expect(one.contains("number 1</li>") && !one.contains("number 2") && !one.contains("fine"))
     #expect(one.contains("<h1>Printed by <code>bad</code>, attempt 1</h1>"))
@@ -143,7 +148,8 @@ import Testing
     let step = try await browser.get("\(path)/steps/bad").text
     #expect(step.contains("number 1</li>") && step.contains("number 2</li>") && !step.contains("fine</li>"))
     #expect(step.contains("<h2>In the recipe</h2><p>Line 3, as it was when the run began"), "\(step)")
-    #expect(step.contains("href=\"/recipes/tries#line-3\"") && step.contains("  retry: { maxAttempts: 2, initial: 1ms }"))
+    #expect(
+      step.contains("href=\"/recipes/tries#line-3\"") && step.contains("  retry: { maxAttempts: 2, initial: 1ms }"))
     #expect(step.contains("<div class=\"beside\">") && step.contains("<h2>Input</h2>"))
     await bench.end()
   }

@@ -14,7 +14,7 @@ import Testing
 
 @testable import AgentServer
 
-/// What pages cost those who look at them: 204 for one that is up to date, compressed texts, and none that is too long.
+/// The cost of pages: 204 for one that is up to date, compressed texts, and none that is too long.
 @Suite(.timeLimit(.minutes(20))) struct PageCostTests {
   /// An agent in this process, on a state in memory and a clock that a test moves, with its pages on a port.
   private final class Bench: Sendable {
@@ -134,7 +134,7 @@ import Testing
     #expect(try await bench.get(page, seen: version).status == 204)
     // An event that the run doesn't take is told of.
     try await bench.store.append(
-      .eventReceived(EventRecord(id: "e1", name: "paid", receivedAt: bench.time.now(), run: asks)))
+      .eventReceived(EventRecord(id: "e1", name: "paid", run: asks, receivedAt: bench.time.now())))
     #expect(try await bench.get(page, seen: version).status == 200)
     page = "/approvals/\(asks)/ask"
     version = try await bench.version(page)
@@ -216,7 +216,7 @@ import Testing
       let kept = try await bench.get("/assets/\(name).\(digest).\(ending)", gzip)
       #expect(kept.status == 200 && kept.headers["Content-Encoding"] == "gzip")
       #expect(kept.headers["Cache-Control"] == "public, max-age=31536000, immutable")
-      // Of another version it isn't kept.
+      // Another version isn't kept.
       for path in ["/assets/\(name).\(ending)", "/assets/\(name).00000000.\(ending)"] {
         let other = try await bench.get(path, gzip)
         #expect(other.status == 200 && other.headers["Cache-Control"] == "no-cache", "\(path)")
@@ -242,9 +242,9 @@ import Testing
     let bench = try await Bench(recipes)
     let (id, at) = ("0199a3f2-4c00-7abc-8def-000000000001", bench.time.now())
     let rows = Value.list((0..<400).map { .object(["name": .string("<\($0)&'\">"), "n": .int($0)]) })
-    let texts = Value.object(
-      Dictionary(uniqueKeysWithValues: (0..<40).map { ("t\($0)", .string(String(repeating: "\"<&ä", count: 3_000))) }))
-    let error = RunError(.failed, String(repeating: "<failed> ", count: 1_000), step: "each[0]")
+    let texts = Value.map(
+      ValueMap((0..<40).map { ("t\($0)", Value.string(String(repeating: "\"<&ä", count: 3_000))) }))
+    let error = RunError(.network, String(repeating: "<failed> ", count: 1_000), step: "each[0]")
     var events: [StateEvent] = [
       .runCreated(
         RunCreated(

@@ -42,8 +42,9 @@ import Testing
     func text(_ name: String, bytes: Int? = nil, writtenAt: Timestamp = .latest) async -> String {
       let path = name.hasPrefix("/") ? name : "\(path)/\(name)"
       let file = WrittenFile(name: name, path: path, step: "s", bytes: bytes, writtenAt: writtenAt)
-      do throws(RequestRefusedError) { return String(decoding: try await workspace.bytes(of: file), as: UTF8.self) } catch
-      {
+      do throws(RequestRefusedError) {
+        return String(decoding: try await workspace.bytes(of: file), as: UTF8.self)
+      } catch {
         return "\(error.kind.rawValue): \(error.message)"
       }
     }

@@ -92,15 +92,41 @@ import Testing
       $0.run = "r"
       $0.limit = 5
       $0.from = 3
+      $0.parent = "each"
+      $0.status = [Word(.failed), Word(.uncertain)]
     },
     ExplainRun.with {
       $0.run = "r"
       $0.alone = true
+      $0.timeless = true
     },
     ReadLogs.with {
       $0.run = "r1"
       $0.step = "a"
+      $0.attempt = 2
       $0.from = 12
+      $0.before = 20
+      $0.find = "error"
+      $0.lines = 3
+    },
+    DownloadLog.with {
+      $0.run = "r1"
+      $0.step = "a"
+      $0.attempt = 2
+    },
+    ReadOutputs.with { $0.run = "r1" },
+    DownloadTable.with {
+      $0.run = "r1"
+      $0.name = "rows"
+    },
+    ListRunFiles.with { $0.run = "r1" },
+    DownloadFile.with {
+      $0.run = "r1"
+      $0.number = "1"
+    },
+    ShowStep.with {
+      $0.run = "r1"
+      $0.step = "a"
     },
     CollectFacts.with {
       $0.about = Stored(

@@ -112,7 +112,8 @@ import Testing
   @Test func `a record of several lines begins with their number, and the lines of older logs have none`() throws {
     let disk = FaultyFileSystem()
     let logs = Self.logs(disk)
-    let lines = ["a", "b \\n \"lines\":7,", ""].map { Self.line($0) } + [Self.line("c", .errors), Self.line("d", at: 1)]
+    let lines =
+      ["a", "b \\n \"lines\":7,", ""].map { Self.line($0) } + [Self.line("c", .errors), Self.line("d", at: 1)]
     try logs.add(PrintedLine.joined(lines), to: Self.run)
     #expect(
       String(decoding: disk[Self.file] ?? [], as: UTF8.self) == #"""
@@ -262,7 +263,8 @@ import Testing
     #expect(errors.numbers == Array(99...105) + Array(2999...3003) + Array(4998...5000))
     #expect(errors.lines.map(\.text) == errors.numbers.map { texts[$0 - 1] })
     #expect(errors.isLast && errors.next == 5000)
-    #expect(try found("🦀").matches == [101] && found("ÄÖÜ").matches == [] && found("\"error\"\t\\ it").matches == [3001])
+    #expect(
+      try found("🦀").matches == [101] && found("ÄÖÜ").matches == [] && found("\"error\"\t\\ it").matches == [3001])
     #expect(try found("line 4321").numbers == Array(4320...4324))
     let first = try found("error", most: 6)
     #expect(first.numbers == Array(99...104) && !first.isLast)
