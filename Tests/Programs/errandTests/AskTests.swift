@@ -133,7 +133,7 @@ import Testing
     form.items.append(.init("field.room", "B12"))
     form.items.append(.init("field.seats", ""))
     #expect(try await browser.post("/runs/\(run)/answer", form).headers["Location"] == question)
-    while !page.contains("s-succeeded") { page = try await browser.get(path).text }
+    page = try await browser.ended(path)
     #expect(page.contains("B12") && page.contains("Monday"))
     // A double click is one answer; another one is too late.
     #expect(try await browser.post("/runs/\(run)/answer", form).headers["Location"] == question)

@@ -81,8 +81,7 @@ import Testing
     let followed = try await browser.get("\(path)/logs?follow=true").text
     #expect(followed.contains("hx-trigger=\"every 2s\"") && followed.contains(">Stop following</a>"))
     try bench.program.write("", to: "gate")
-    page = try await browser.get(path).text
-    while !page.contains("s-succeeded") { page = try await browser.get(path).text }
+    _ = try await browser.ended(path)
     #expect(try await browser.get("\(path)/logs?follow=true").text.contains("hx-trigger") == false)
     // The bytes, without the secret.
     let text = Self.lines(count).joined()
@@ -127,8 +126,7 @@ import Testing
           retry: { maxAttempts: 2, initial: 1ms }
       """)
     let path = try #require(try await browser.post("/recipes/tries/start", [:]).headers["Location"])
-    var page = try await browser.get(path).text
-    while !page.contains("s-failed\">failed</span></h1>") { page = try await browser.get(path).text }
+    let page = try await browser.ended(path, "failed")
     #expect(page.contains("fine</li>") && page.contains("number 2</li>"))
     #expect(page.contains(" class=\"errors\" title=\"standard error\">"))
     let bySteps = try await browser.get("\(path)/logs?by=step").text

@@ -11,11 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct OutputPageTests {
   private static func ended(_ browser: PagesTests.Browser, _ recipe: String) async throws -> String {
     let path = try #require(try await browser.post("/recipes/\(recipe)/start", [:]).headers["Location"])
-    var page = try await browser.get(path).text
-    while !page.contains("s-succeeded\">succeeded</span></h1>") {
-      #expect(!page.contains("s-failed"), "\(page)")
-      page = try await browser.get(path).text
-    }
+    _ = try await browser.ended(path)
     return path
   }
 
