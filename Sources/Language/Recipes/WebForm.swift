@@ -92,7 +92,13 @@ extension TriggerReader {
     if let value = fields?["fields"] {
       form.fields = self.fields(value)
     }
-    form.form = EventForm(data: .object(ObjectSchema(fields: form.fields.map(\.declaration))))
+    // A field with a default is there whether it was filled in or not.
+    let sent = form.fields.map { field in
+      var sent = field.declaration
+      sent.fallback = nil
+      return sent
+    }
+    form.form = EventForm(data: .object(ObjectSchema(fields: sent)))
     guard let fields else { return .form(form) }
     if let open = fields.require("open", "who may send the form: public, link or login") {
       form.access = findings.choice(open, of: "'open'") ?? .login
@@ -143,7 +149,12 @@ extension Recipe {
     let places = triggers.compactMap { $0.form?.openToAll }
     if places.isEmpty { return [] }
     let steps = all.flatMap(\.allSteps)
-    let asks = steps.contains { if case .approval = $0.kind { true } else { false } }
+    let asks = steps.contains {
+      switch $0.kind {
+      case .approval, .ask: true
+      default: false
+      }
+    }
     let write = steps.lazy.compactMap { step -> String? in
       if case .action(let call) = step.kind, call.action.effect.isWrite { call.action.id } else { nil }
     }.first

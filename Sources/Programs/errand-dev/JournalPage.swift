@@ -176,7 +176,7 @@ private let examples = {
     A person gave a decision on a step that asks for one (`approve`). The first one counts. `via` says how it came, and `link` holds the SHA-256 of the link that it came by.
     {"event":"decisionGiven","run":"019a9fd5-0000-7000-8000-000000000001","step":"ask","decision":{"isApproved":true,"by":"ada","at":"2026-11-20T09:00:00Z","comment":"checked","via":"link","link":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae","key":\#(key)}}
     A person answered a step that asks for values (`ask`). The event fits only while the step asks. `fields` holds the values by name.
-    {"event":"answerGiven","run":"019a9fd5-0000-7000-8000-000000000001","step":"room","decision":{"isApproved":true,"fields":{"room":"B12","seats":30},"by":"ada","at":"2026-11-20T09:00:00Z","comment":"the one with the piano","via":"login","key":\#(key)}}
+    {"event":"answerGiven","run":"019a9fd5-0000-7000-8000-000000000001","step":"room","decision":{"isApproved":true,"fields":{"room":"B12","seats":30},"by":"ada","at":"2026-11-20T09:00:00Z","comment":"the one with the piano","via":"link","link":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae","key":\#(key)}}
     A link that carries a person's right to answer a question was made.
     {"event":"linkMade",\#(run),"step":"ask","link":\#(link)}
     Links to a question were ended before it was.

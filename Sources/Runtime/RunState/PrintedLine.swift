@@ -108,7 +108,7 @@ package struct PrintedLine: Record, Equatable {
   /// the largest.
   package static func fitting(_ lines: [PrintedLine], after size: inout Int) -> [PrintedLine] {
     var fitting: [PrintedLine] = []
-    for line in lines where size < mostOfRun {
+    for line in lines where size <= mostOfRun {
       size += line.size
       let isFull = size > mostOfRun
       if isFull { size = .max }

@@ -1,6 +1,7 @@
 import ActionKit
 import Basics
 import RunState
+import Synchronization
 import Testing
 
 @testable import Runs
@@ -31,7 +32,10 @@ import Testing
                 - { uses: bench.put, with: { name: "${{ person.name }} ${{ person.link }}" } }
     """
   private static func bench(_ recipe: String, dyingAt point: CrashingStore.Point? = nil) throws -> Bench {
-    try Bench(recipe, dyingAt: point, base: "https://errand.example")
+    let bench = try Bench(recipe, dyingAt: point, base: "https://errand.example")
+    // No days pass while people are told.
+    bench.time.long.withLock { $0 = WaitRegistry.suspendThreshold }
+    return bench
   }
 
   /// The text of a link in the name of a call.
