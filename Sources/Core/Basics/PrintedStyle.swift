@@ -28,7 +28,7 @@ package struct PrintedStyle: Equatable, Sendable {
 
   package init() {}
 
-  /// Follows the parameters of a sequence; what isn't known changes nothing.
+  /// Follows the parameters of a sequence; an unknown one changes nothing.
   mutating func set(_ parameters: Substring) {
     var codes = parameters.utf8.split(separator: ASCII.semicolon, omittingEmptySubsequences: false)
       .flatMap(PrintedStyle.codes)[...]

@@ -2,7 +2,7 @@ import ActionKit
 import Basics
 import Expressions
 
-// Reads what all steps that ask a person have in common.
+// Reads the keys that all steps that ask a person have in common.
 
 extension StepReader {
   /// Reads the settings of a question; nil without a prompt, which is an error.

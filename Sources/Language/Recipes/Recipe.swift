@@ -148,7 +148,7 @@ extension Recipe {
     package var isSecret = false
     package var word = Word.input
 
-    /// The word for what is declared.
+    /// The word for a declared thing.
     package enum Word: String, Sendable {
       case input
       /// A value that a person is asked for.

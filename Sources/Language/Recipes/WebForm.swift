@@ -131,7 +131,7 @@ extension TriggerReader {
     return map.members.map { reader.input(findings.name($0.key, of: "the field") ?? $0.key.plainText, $0.value) }
   }
 
-  /// The inputs of a form without `fields`: each takes what was filled in for it, unless the entry says otherwise.
+  /// The inputs of a form without `fields`: each takes the text of its field, unless the entry says otherwise.
   func inputs(_ given: Value?, from form: WebForm, at place: Value) -> Value? {
     var members = given?.map ?? ValueMap()
     if given != nil, given?.map == nil { return given }

@@ -254,7 +254,7 @@ struct RunSteering: DispatchedCommand {
     }
   }
 
-  /// Records what a person decides or answers, and says so.
+  /// Records a person's decision or answer, and says so.
   private func recorded(
     _ verb: String, _ ask: (AgentRequests, _ run: String) async throws(RuntimeError) -> DecideStep.Answer
   ) async throws(RuntimeError) -> ExitCode {

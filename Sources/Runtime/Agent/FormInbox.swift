@@ -8,7 +8,7 @@ import Synchronization
 // delivery's id, so that a form that is sent twice starts one run. Each use of a link is a key of the delivery, too: a
 // link is used up when the keys of all of its uses are known.
 
-/// Receives what is sent with the forms of recipes.
+/// Receives the forms of recipes that people send.
 package final class FormInbox: Sendable {
   /// A form of a served recipe.
   package struct Entry: Sendable {
@@ -202,7 +202,7 @@ struct FormLimiter: Sendable {
     return nil
   }
 
-  /// Takes back what was counted.
+  /// Takes a count back.
   mutating func giveBack(_ form: WebForm, from address: String, at instant: Timestamp) {
     for key in [form.path, FormLimiter.key(form, address)] {
       if let index = sent[key]?.lastIndex(of: instant) { sent[key]?.remove(at: index) }

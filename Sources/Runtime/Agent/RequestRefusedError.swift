@@ -152,7 +152,7 @@ extension RequestRefusedError {
   /// A run that can't be resumed.
   package init(_ error: RunRefusedError) { self.init(error.isAway ? .state : .configuration, error.message) }
 
-  /// Inputs or fields that don't match what the recipe declares.
+  /// Inputs or fields that don't match the recipe's declaration.
   ///
   /// - Parameters:
   ///   - given: The values; a fault of one that was given as a text is in the body's member `texts`.

@@ -162,7 +162,7 @@ extension Pages {
     return response
   }
 
-  /// The page after a decision or an answer was refused because of what has happened since its page was shown.
+  /// The page after a decision or an answer was refused because something has happened since its page was shown.
   static func refused(
     _ request: PageRequest, _ problem: Problem, _ name: String, _ step: StepPath?, _ form: HTTPQuery
   ) async throws(Problem) -> HTTPServerResponse {

@@ -32,7 +32,7 @@ extension Pages {
     }
   }
 
-  /// The lines of the text, of a long one those around the first finding.
+  /// The lines of the text, of a long one only around the first finding.
   private static func lines(of asked: CheckText, _ findings: [FindingRecord]) -> Markup {
     let own = findings.filter { asked.isPlace(of: $0) }
     let first = max(0, (own.compactMap(\.line).min() ?? 1) - 10)

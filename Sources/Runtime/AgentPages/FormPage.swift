@@ -29,7 +29,7 @@ package struct FormPage {
 
   /// The beginning of the names of the fields.
   fileprivate static let word = "field"
-  /// The field that people don't see; what fills it in is a program.
+  /// The field that people don't see; a program fills it in.
   package static let trap = "website"
 
   package init(_ form: WebForm, isSandbox: Bool) {

@@ -33,7 +33,7 @@ extension Pages {
       .element("h1", [:], "Outputs"), Markup(content))
   }
 
-  /// One output: lists of objects as tables, also those directly within it, and the rest as it is.
+  /// One output: lists of objects as tables, also the ones directly within it, and the rest as it is.
   private static func output(_ value: Value, _ name: String, _ run: RunRecord, _ request: PageRequest) -> Markup {
     if let table = ValueTable(value) { return rows(table, name, run, request) }
     guard let map = value.map else { return Part.value(value) ?? .element("p", ["class": "none"], "Nothing.") }

@@ -68,7 +68,7 @@ private struct PlanPage {
   /// The most rows of a table; the command line shows all.
   private static let mostRows = 200
   private static let longest = 2_000
-  /// The most sentences about what a group does.
+  /// The most sentences about the effects of a group.
   private static let mostDeeds = 20
   /// About the most bytes of a table, and of the values of one group.
   private static let mostBytes = Part.mostBytes / 3

@@ -135,7 +135,7 @@ struct QuestionPart {
 
   /// The beginning of the names of the fields for the values that it asks for.
   private static let word = "field"
-  /// What a person is told whose page showed another question.
+  /// The sentence for a person whose page showed another question.
   static let isAnother = "Another question is asked now. Look at it before you send this again."
 
   /// The values that a person gave by the form of a question.
@@ -150,7 +150,7 @@ struct QuestionPart {
   ///   - asksName: Whether the person has to say who they are.
   ///   - given: What was sent before, to be kept.
   ///   - fault: What is wrong with it.
-  ///   - faults: What is wrong with the values that it asks for, beside what shows without the recipe's types.
+  ///   - faults: The faults of the given values, beside the ones that show without the recipe's types.
   func form(
     to path: String?, asksName: Bool = false, given: HTTPQuery = HTTPQuery(), fault: String? = nil,
     faults: [String] = []

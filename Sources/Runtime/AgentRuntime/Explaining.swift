@@ -70,7 +70,7 @@ extension Workspace {
   /// The most lines of a step that are shown.
   private static let mostLines = 40
 
-  /// The lines of a step: those from its first one that are indented further.
+  /// The lines of a step: its first one, and the following ones that are indented further.
   private static func place(at location: Diagnostic.Location, hiding registry: SecretRegistry) -> RecipePlace {
     let position = location.source.position(at: location.range.lowerBound)
     let lines = location.source.bytes.split(separator: ASCII.newline, omittingEmptySubsequences: false)

@@ -371,7 +371,7 @@ package struct Workspace: Sendable {
       named: named)
   }
 
-  /// The files that no run may write, without those of one run.
+  /// The files that no run may write, except the files of one run.
   var filesOfErrand: OwnFiles { ownFiles(with: [], from: nil, naming: namedFiles) }
 
   /// The files that errand.yaml and the locks of plugins name: programs with their arguments, documents, certificates;

@@ -256,7 +256,7 @@ private final class LineQueue: Sendable {
     return isTaken
   }
 
-  /// Waits until the client has read most of what is queued; false if it is gone.
+  /// Waits until the client has read most of the queue; false if it is gone.
   func room() async -> Bool {
     await withCheckedContinuation { continuation in
       let isFree = content.withLock { content in

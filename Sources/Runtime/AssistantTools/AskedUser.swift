@@ -27,7 +27,7 @@ struct AskedUser {
     began = call.service.time.elapsed()
   }
 
-  /// Whether the run got an answer, so that it goes on.
+  /// Whether the run got an answer, so that it continues.
   mutating func answers() async -> Bool {
     let time = call.service.time
     guard let elicit = call.client.elicit, time.elapsed() - began < RecipeCall.patience, !Task.isCancelled,

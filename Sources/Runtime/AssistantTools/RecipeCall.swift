@@ -13,7 +13,7 @@
 ///
 /// The call returns when the run has ended, when it waits for longer than a moment, or after some minutes. A client
 /// that cancels ends only the call; the run continues. If the run asks for values (`ask`), a client that takes
-/// `elicitation/create` puts the question to its user, and the call goes on with the answer (`AskedUser`).
+/// `elicitation/create` puts the question to its user, and the call continues with the answer (`AskedUser`).
 import Agent
 import Operations
 import Basics

@@ -9,11 +9,11 @@ package enum OperationList {
     ExplainRun.self, ExplainSchedule.self, FindRun.self, FollowRun.self, IssueFormLink.self, IssueLink.self,
     IssueToken.self, LinkStep.self, ListActions.self, ListApprovals.self, ListConnections.self, ListRecipes.self,
     ListRunFiles.self, ListRuns.self, ListSchedules.self, ListSlots.self, ListSteps.self, ListTokens.self,
-    ListTools.self, ListUpcoming.self, ListWorkers.self, PauseRun.self, PauseSchedule.self, PlanRun.self,
-    ReadLogs.self, ReadOutputs.self, ReadValue.self, ResetSchedule.self, ResolveStep.self, ResumeRun.self,
-    ResumeSchedule.self, RetryRun.self, RevokeToken.self, SendEvent.self, ShowPlan.self, ShowRecipe.self,
-    ShowRun.self, ShowStatus.self, ShowStep.self, StartRun.self, SubmitRun.self, TriggerSchedule.self,
-    UnlinkAll.self, UnlinkStep.self, WatchRuns.self, YieldFolder.self,
+    ListTools.self, ListUpcoming.self, ListWorkers.self, PauseRun.self, PauseSchedule.self, PlanRun.self, ReadLogs.self,
+    ReadOutputs.self, ReadValue.self, ResetSchedule.self, ResolveStep.self, ResumeRun.self, ResumeSchedule.self,
+    RetryRun.self, RevokeToken.self, SendEvent.self, ShowPlan.self, ShowRecipe.self, ShowRun.self, ShowStatus.self,
+    ShowStep.self, StartRun.self, SubmitRun.self, TriggerSchedule.self, UnlinkAll.self, UnlinkStep.self, WatchRuns.self,
+    YieldFolder.self,
   ]
 
   /// The operation of a name; nil if there is none.

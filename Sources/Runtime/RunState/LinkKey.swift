@@ -31,7 +31,7 @@ package struct LinkKey: Sendable, Equatable {
   static let file = "link.key"
   /// How long a link is valid at most.
   package static let longest = TimeSpan.seconds(30 * 86_400)
-  /// How long a link says what was decided.
+  /// How long a link tells the decision.
   package static let remembered = TimeSpan.seconds(7 * 86_400)
 
   private static let size = 32
@@ -112,7 +112,7 @@ package struct LinkKey: Sendable, Equatable {
     return LinkKey.urlDigits(tag + zip(bytes, pad).map { $0 ^ $1 })
   }
 
-  /// The text of a link that was sealed; that of no link if other keys sealed it.
+  /// The text of a link that was sealed; no link has it if other keys sealed it.
   func opened(_ sealed: String) -> String {
     let kept = LinkKey.bytes(ofDigits: sealed) ?? []
     let (tag, hidden) = (Array(kept.prefix(LinkKey.tagBytes)), kept.dropFirst(LinkKey.tagBytes))

@@ -31,7 +31,7 @@ package struct WaitRecord: Record, Equatable {
 
     /// Whether a person is asked.
     package var isQuestion: Bool { self == .approval || self == .ask }
-    /// What a person is asked for.
+    /// The question that a person is asked.
     package var wanted: String { self == .ask ? "an answer" : "a decision" }
   }
 

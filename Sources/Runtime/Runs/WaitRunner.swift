@@ -168,7 +168,7 @@ struct WaitRunner {
     throw .failed(error)
   }
 
-  /// Asks people, and waits for what they decide or answer; nil if the time ran out.
+  /// Asks people, and waits for their decision or answer; nil if the time ran out.
   private func decision(
     _ kind: WaitRecord.Kind, _ question: QuestionSettings, fields: Value? = nil, goesOnAfterNo: Bool = false,
     in environment: Environment, _ known: StepRecord?

@@ -138,7 +138,7 @@ import Testing
     #expect(try await bench.get(page, seen: version).status == 200)
     page = "/approvals/\(asks)/ask"
     version = try await bench.version(page)
-    // What happens elsewhere isn't on the page of a question.
+    // Changes elsewhere aren't on the page of a question.
     _ = try await bench.agent.service.perform(
       SendEvent.with {
         $0.name = "other"
@@ -276,7 +276,7 @@ import Testing
       #expect(page.status == 200 && page.text.utf8.count <= 100_000, "\(path): \(page.status), \(page.text.utf8.count)")
     }
     let loop = try await bench.get("/runs/\(id)?in=each").text
-    // Those that failed are first.
+    // Failed ones are first.
     #expect(loop.contains("steps/each%5B0%5D\"") && loop.contains("steps/each%5B198%5D\""))
     #expect(!loop.contains("steps/each%5B1%5D\"") && loop.contains("1 to 100 of 3000"))
     let second = try await bench.get("/recipes?from=50").text

@@ -7,7 +7,7 @@ import Testing
 
 @testable import AgentRuntime
 
-/// Files of runs: only those that a run may have written, and only as it left them.
+/// Files of runs: only a file that the run may have written, and only as it left it.
 @Suite struct WrittenFilesTests {
   private final class Folder: Sendable {
     let path = FileManager.default.temporaryDirectory.appending(path: "written-\(UUID().uuidString)").path

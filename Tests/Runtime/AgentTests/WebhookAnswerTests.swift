@@ -123,7 +123,7 @@ import Testing
     let waits = bench.schedules.webhooks.waits
     var places = (0..<DeliveryWaits.most).compactMap { waits.decisions(on: "d\($0)") }
     #expect(places.count == 100 && waits.decisions(on: "d0") == nil)
-    // Time stands still, so that it would wait for ever.
+    // No time passes, so that it would wait for ever.
     let answer = await bench.service.reply(to: try await awaited(bench, Self.json("{}")))
     #expect(answer.reply == nil)
     places.removeLast()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunState
 
-/// Links that carry a right: their texts, what the state keeps of them, and what it hides.
+/// Links that carry a right: their texts, and the parts that the state keeps and hides.
 @Suite struct LinkStateTests {
   private static let question = LinkedQuestion(run: "r1", step: "ask", name: "ann", until: instant(3600))
 

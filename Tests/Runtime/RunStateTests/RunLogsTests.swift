@@ -174,7 +174,7 @@ import Testing
         #expect(earlier.lines.map(\.text) == Array(texts[..<place].suffix(2)), "index \(number), before \(place)")
         #expect(earlier.next == place)
       }
-      // What is missing is made anew.
+      // A missing one is made anew.
       if number != 4, number != 7 { #expect(disk[index] == whole, "index \(number)") }
     }
     // An older version adds lines without an index.

@@ -7,7 +7,7 @@ import Testing
 
 /// A version changes exactly when its part of the state does.
 @Suite struct StateVersionTests {
-  /// What is read of a state after a batch, with the versions.
+  /// The parts of a state that are read after a batch, with the versions.
   private struct Reading: Equatable {
     var everything: String?
     var runs: [String: RunRecord]

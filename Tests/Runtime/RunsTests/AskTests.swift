@@ -20,7 +20,7 @@ import Testing
             note: string?
           by: [ana, ben]
           timeout: 2d
-      - { uses: bench.post, with: { name: "${{ steps.room.fields.room }}" } }
+      - { uses: bench.put, with: { name: "${{ steps.room.fields.room }}" } }
     outputs:
       seats: ${{ steps.room.fields.seats }}
       note: ${{ has(steps.room.fields.note) }}
@@ -132,7 +132,7 @@ import Testing
     #expect(bench.service.names.map { $0.prefix { $0 != " " } } == ["n", "ana", "ben"])
     let question = try #require(run.steps["room"]?.wait?.question)
     #expect(question.yes == "Books it." && question.no == nil && question.links.map(\.name) == ["ana", "ben"])
-    #expect(question.next == ["bench.post"])
+    #expect(question.next == ["bench.put"])
     let link = try #require(bench.service.names[1].split(separator: "/").last.map { String($0) })
     #expect(try await bench.store.right(of: link)?.name == "ana")
     #expect(try await bench.store.right(of: link)?.step == "room")

@@ -86,8 +86,18 @@ import Testing
           deaths += 1
           #expect(try await bench.resume().status == .waiting)
         }
-        try await bench.decide("ask", true)
-        let run = try await bench.resume()
+        var isDecided = true
+        do { try await bench.decide("ask", true) } catch {
+          #expect(error as? StateError == CrashingStore.death)
+          deaths += 1
+          isDecided = isAfter
+        }
+        var run = try await bench.resume()
+        if !isDecided {
+          #expect(run.status == .waiting)
+          try await bench.decide("ask", true)
+          run = try await bench.resume()
+        }
         #expect(run.status == .succeeded)
         let sent = Set(bench.service.names.compactMap(Self.link))
         #expect(sent.count == 2, "\(append) \(isAfter): \(bench.service.names)")

@@ -1,4 +1,4 @@
-// zlib, loaded at first use, for answers that are compressed: those of servers, and those of errand.
+// zlib, loaded at first use, for compressed answers, of servers and of errand.
 
 #pragma once
 #include <stddef.h>
