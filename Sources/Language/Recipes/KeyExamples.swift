@@ -905,12 +905,14 @@ package struct KeyExample: Sendable {
         shop: { plugin: http, baseURL: "https://shop.example", limits: { maxParallel: 4, requests: 60, per: 1m } }
       """),
     KeyExample(
-      "`errand.yaml`", "server server.listen server.publicURL server.allowRemote",
+      "`errand.yaml`", "server server.listen server.publicURL server.allowRemote server.name server.contact",
       """
       server:
         listen: 127.0.0.1:7373
         publicURL: https://errand.example.org
         allowRemote: false
+        name: School office
+        contact: office@example.org
       """),
     KeyExample(
       "`errand.yaml`", "server.mcp server.mcp.recipes server.mcp.confirm",

@@ -104,7 +104,7 @@ import Testing
     let run = try await bench.start("asks", until: .waiting)
     let paths = [
       "/", "/runs", "/approvals", "/approvals/\(run)/ask", "/recipes", "/schedules", "/runs/\(run)",
-      "/runs/\(run)/logs",
+      "/runs/\(run)/logs?follow=true",
     ]
     var versions: [String: String] = [:]
     for path in paths { versions[path] = try await bench.version(path) }
