@@ -232,6 +232,15 @@ package enum Media: Sendable {
     case .bytes: "application/octet-stream"
     }
   }
+
+  /// The JSON Schema of an answer that isn't a view.
+  package var schema: Value {
+    switch self {
+    case .json, .value: .object([:])
+    case .text, .csv: .object(["type": .string("string")])
+    case .bytes: .object(["type": .string("string"), "format": .string("binary")])
+    }
+  }
 }
 
 /// The parts of the API's answer besides its body.

@@ -92,7 +92,9 @@ extension RunRecord {
 
 extension StepRecord {
   /// Whether a person rejected it, which nothing catches; not if it failed otherwise, as in its `tell`.
-  package var isRejected: Bool { status == .failed && decision?.isApproved == false && error?.kind == .cancelled }
+  package var isRejected: Bool {
+    status == .failed && decision?.isApproved == false && (error?.kind ?? .cancelled) == .cancelled
+  }
   /// Whether it waits for a person's decision or answer.
   package var asksPerson: Bool { status == .waiting && wait?.kind.isQuestion == true && decision == nil }
 

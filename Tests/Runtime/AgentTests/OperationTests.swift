@@ -58,14 +58,26 @@ import Testing
       $0.run = "r1"
       $0.step = "ask"
       $0.approved = true
+      $0.question = "5f2c0a6e"
       $0.comment = "fine"
       $0.key = "k"
     },
+    LinkStep.with {
+      $0.run = "r1"
+      $0.step = "ask"
+      $0.for = "ann"
+    },
+    UnlinkStep.with {
+      $0.run = "r1"
+      $0.step = "ask"
+      $0.for = "ann"
+    }, UnlinkAll(),
     AnswerStep.with {
       $0.run = "r1"
       $0.step = "room"
       $0.fields = ValueMap([("seats", .int(30))])
       $0.texts = ["room": "B12"]
+      $0.question = "5f2c0a6e"
       $0.comment = "fine"
       $0.key = "k"
     },
