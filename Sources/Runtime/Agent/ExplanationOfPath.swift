@@ -251,9 +251,6 @@ extension StepStatus {
   }
 }
 
-extension StepPath {
-}
-
 extension String {
   /// A recorded reason, as a sentence.
   var sentence: String {

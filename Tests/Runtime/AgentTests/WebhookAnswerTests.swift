@@ -98,7 +98,10 @@ import Testing
     #expect(unmatched.reply == nil && unmatched.run == nil)
     // One that doesn't fit has no event for the answer.
     let answer = await bench.schedules.receive(Self.json(#"{"id":"d2","n":"x"}"#), at: "hook")
-    guard case .received = answer else { return Issue.record("\(answer)") }
+    guard case .received = answer else {
+      Issue.record("\(answer)")
+      return
+    }
   }
 
   @Test(arguments: ["", ", late: { status: 504, body: \"${{ run.?status.orValue('none') }}\" }"])
