@@ -269,7 +269,7 @@ format:
 	swift format --in-place --recursive --parallel Package.swift Sources Plugins Tests Benchmarks
 
 generate:
-	swift run errand-dev generate
+	swift run $(CHECKED) errand-dev generate
 
 packages:
 	@command -v swift > /dev/null || { echo "error: there is no 'swift'; install Swift 6.3 from https://swift.org/install" >&2; exit 1; }

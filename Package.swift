@@ -112,7 +112,7 @@ let package = Package(
       "Network",
       [
         .target(name: "HTTPClient", dependencies: ["Basics", "CCurl", "CZip", "CZlib", "HTTPTypes", "Threads"]),
-        .target(name: "HTTPServer", dependencies: ["Basics", "CMicroHTTPD", "HTTPTypes", "Threads"]),
+        .target(name: "HTTPServer", dependencies: ["Basics", "CMicroHTTPD", "CZlib", "HTTPTypes", "Threads"]),
         .target(name: "HTTPTypes", dependencies: ["Basics"]),
         .target(name: "ModelContext", dependencies: ["Basics"]),
         .target(name: "PostgresClient", dependencies: ["Basics", "CPostgres", "Threads"]),

@@ -29,6 +29,12 @@ struct Reach {
     steps: [{ id: each, forEach: "${{ lists.range(10000) }}", as: n, steps: [{ let: { m: "${{ n + 1 }}" } }] }]
 
     """,
+    "loop": """
+    steps:
+      - { id: each, forEach: "${{ lists.range(10000) }}", as: n, steps: [{ let: { m: "${{ n + 1 }}" } }] }
+      - wait: { event: never }
+
+    """,
     "hook": """
     inputs: { n: { type: int } }
     on:
@@ -127,6 +133,32 @@ struct Reach {
     }
     guard code == 0 else { throw NotMeasured("the agent accepts no connection") }
     return descriptor
+  }
+
+  // MARK: A run that is watched
+
+  /// The page of an open run of many items, and the answer to a browser that has it already.
+  func watching() async throws -> [Row] {
+    let agent = try Agent(self, "watching")
+    defer { serving.end(agent.process) }
+    let run = try await agent.start("loop")
+    try await agent.end(of: run, as: "waiting")
+    let path = "/runs/\(run)"
+    let page = try agent.ask((0..<50).map { _ in agent.request("GET", path) }, 200)
+    let text = try await agent.text(path)
+    let start = "Errand-Seen&quot;:&quot;"
+    guard let seen = text.components(separatedBy: start).dropFirst().first?.prefix(while: { $0 != "&" }) else {
+      throw NotMeasured("the page has no version")
+    }
+    let same = try agent.ask((0..<5_000).map { _ in agent.request("GET", path, seen: String(seen)) }, 204)
+    // A browser asks for the page of a long run every six seconds.
+    let share = 100 * 10 * page.processor / Double(page.times.count) / 6
+    return [
+      page.row("page of an open loop of 10,000 items: processor", .atMost(13)),
+      Row("page of an open loop of 10,000 items: as sent", Double(page.bytes) / 1000, "KB", .atMost(15)),
+      Row("ten browsers on a running loop of 10,000 items: of a processor", share, "%", .atMost(5)),
+      same.row("204 for a page that is up to date: processor", .atMost(0.13)),
+    ]
   }
 
   // MARK: Webhooks
@@ -255,9 +287,11 @@ struct Reach {
       token = text.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    func request(_ method: String, _ path: String, _ body: String? = nil) -> [UInt8] {
+    /// - Parameter seen: The version of a page that is there already.
+    func request(_ method: String, _ path: String, _ body: String? = nil, seen: String? = nil) -> [UInt8] {
       var text = "\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer \(token)\r\n"
       text += "Accept-Encoding: gzip\r\n"
+      if let seen { text += "Errand-Seen: \(seen)\r\n" }
       if let body { text += "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n" }
       return Array("\(text)\r\n\(body ?? "")".utf8)
     }
@@ -343,20 +377,25 @@ struct Reach {
       return run
     }
 
-    /// Waits for the end of a run.
-    func end(of run: String) async throws {
+    /// Waits until a run has a status.
+    func end(of run: String, as status: String = "succeeded") async throws {
       let end = ContinuousClock.now + .seconds(120)
-      while try await answer("GET", "/api/v1/runs/\(run)", nil)["status"]?.string != "succeeded" {
+      while try await answer("GET", "/api/v1/runs/\(run)", nil)["status"]?.string != status {
         if ContinuousClock.now > end { throw NotMeasured("the run doesn't end") }
       }
     }
 
     private func answer(_ method: String, _ path: String, _ body: String?) async throws -> Value {
+      try JSON.parse(Array(try await text(path, method, body).utf8))
+    }
+
+    /// The text of an answer.
+    func text(_ path: String, _ method: String = "GET", _ body: String? = nil) async throws -> String {
       var headers: HTTPHeaders = ["Authorization": "Bearer \(token)"]
       if body != nil { headers["Content-Type"] = "application/json" }
       let answer = try await HTTPClient().send(
         HTTPRequest(method, "http://127.0.0.1:\(port)\(path)", headers: headers, body: body.map { Array($0.utf8) }))
-      return try JSON.parse(answer.body)
+      return String(decoding: answer.body, as: UTF8.self)
     }
   }
 }

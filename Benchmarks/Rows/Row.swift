@@ -32,7 +32,7 @@ struct Bar {
     return bar
   }
 
-  /// The same bar, with this figure as that of the smoke test.
+  /// The same bar, with this figure for the smoke test.
   ///
   /// A comment beside the call says why the row has its own.
   func smoke(at figure: Double) -> Bar {

@@ -37,6 +37,7 @@ let groups = [
   Group("idle", .whole) { try Serving(folder).idle() },
   Group("lateness", .whole) { [try Serving(folder).lateness(), try Serving(folder).latenessBesideRunaways()] },
   Group("reach", .whole) { try await Reach(folder).programs() },
+  Group("watching", .whole) { try await Reach(folder).watching() },
   Group("hooks", .whole) { try await Reach(folder).webhooks() },
   Group("rest", .whole) { [try Reach(folder).rest()] },
   Group("dashboard", .whole) { try await Reach(folder).history() },

@@ -23,7 +23,9 @@ TOOLS = ["broken", "greeting", "keep", "many", "secretive", "sum"]
 # Inputs of the repository's recipes that have no defaults.
 INPUTS = {name: {"markbook": 1207731} for name in ["approve-averages", "markbook-averages", "weekly-report"]}
 # What waits for a person or for a time, and so isn't over when the call is.
-WAITING = {"approve-averages", "approved-command", "ask-and-remind", "markbook-backup", "train-watch"}
+WAITING = {
+    "approve-averages", "approved-command", "ask-and-remind", "ask-for-a-room", "markbook-backup", "train-watch",
+}
 # What waits or not by the day: on a Sunday the first day of the made-up week is still to come.
 EITHER = {"interview-week"}
 # What reads files of the folder, and how it ends in a sandbox while they aren't there: with their absence, or with what

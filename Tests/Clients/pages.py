@@ -465,7 +465,7 @@ def decided_elsewhere(browser, agent, token):
             browser.enter("the comment", "[name='comment']", comment)
         decided = agent.ask("POST", f"/api/v1/runs/{run}/decisions", token, {"approved": True})
         expect(decided.status == 200, f"no decision: {decided}")
-        until(lambda: "has approved it" in browser.text, lambda: f"{browser.path} doesn't say so:\n{browser.text}")
+        until(lambda: "approved this on" in browser.text, lambda: f"{browser.path} doesn't say so:\n{browser.text}")
         if comment:
             kept = browser.driver.find_element(By.NAME, "comment").get_property("value")
             expect(kept == comment, f"the comment is now: {kept}")

@@ -28,7 +28,7 @@ enum WriteTable: PreviewingAction {
   }
 
   struct Output: FieldSet {
-    @Field("Full path of the file.") var path: String
+    @Field("Full path of the file.", .isFile) var path: String
     @Field("The number of rows in the file.") var rows: Int
     @Field("Whether the file was written; a file that already holds the same is left as it is.") var changed: Bool
   }

@@ -17,7 +17,7 @@ enum AppendToFile: PreviewingAction, ReconcilingAction {
   }
 
   struct Output: FieldSet {
-    @Field("Full path of the file.") var path: String
+    @Field("Full path of the file.", .isFile) var path: String
     @Field("The file's size afterwards.") var bytes: Int
   }
 

@@ -20,7 +20,7 @@ enum WriteFile: PreviewingAction {
   }
 
   struct Output: FieldSet {
-    @Field("Full path of the file.") var path: String
+    @Field("Full path of the file.", .isFile) var path: String
     @Field("Its size.") var bytes: Int
     @Field("Whether the file was written; a file that already holds the same is left as it is.") var changed: Bool
   }

@@ -30,7 +30,7 @@ enum Download: AddressedAction, TimedAction, PreviewingAction {
   }
 
   struct Output: FieldSet {
-    @Field("Full path of the file.") var path: String
+    @Field("Full path of the file.", .isFile) var path: String
     @Field("Its size.") var bytes: Int
     @Field("Its SHA-256 in hexadecimal digits.") var sha256: String
     @Field("How many of its bytes came from an earlier attempt, and weren't sent again.") var resumedBytes: Int

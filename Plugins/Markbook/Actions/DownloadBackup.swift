@@ -26,7 +26,7 @@ enum DownloadBackup: RetryingAction, TimedAction {
 
   struct Output: FieldSet {
     @Field("Whether the backup was ready, is still to be built, or doesn't exist.") var state: BackupState
-    @Field("Full path of the file; absent unless the backup was ready.") var path: String?
+    @Field("Full path of the file; absent unless the backup was ready.", .isFile) var path: String?
     @Field("Size of the file; 0 unless the backup was ready.") var bytes: Int
   }
 

@@ -41,7 +41,7 @@ enum ExportCalendar: PreviewingAction {
 
   struct Output: FieldSet {
     @Field("Whether a timetable is published; if not, the file is left as it is.") var available: Bool
-    @Field("Full path of the file.") var path: String
+    @Field("Full path of the file.", .isFile) var path: String
     @Field("Whether the file was written; a file that already says the same is left as it is.") var changed: Bool
     @Field("How many classes are in it.") var events: Int
     @Field("First date.") var from: String

@@ -20,7 +20,7 @@ enum SaveCopy: PreviewingAction {
   }
 
   struct Output: FieldSet {
-    @Field("Full path of the copy.") var path: String
+    @Field("Full path of the copy.", .isFile) var path: String
     @Field("How many classes it has.") var classes: Int
   }
 

@@ -26,6 +26,22 @@ const char *czlib_load(void) {
   return fault;
 }
 
+size_t czlib_pack(const void *input, size_t count, void *output, size_t room, int level) {
+  z_stream z = {0};
+  if (count > INT_MAX || room > INT_MAX) return 0;
+  // 16 more than the size of the window asks for gzip (zlib.h, deflateInit2).
+  if (czlib.deflateInit2_(&z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY, czlib.zlibVersion(), (int)sizeof z) != Z_OK)
+    return 0;
+  z.next_in = (Bytef *)input;
+  z.avail_in = (uInt)count;
+  z.next_out = output;
+  z.avail_out = (uInt)room;
+  int code = czlib.deflate(&z, Z_FINISH);
+  size_t given = room - z.avail_out;
+  czlib.deflateEnd(&z);
+  return code == Z_STREAM_END ? given : 0;
+}
+
 struct CZlibStream {
   z_stream stream;
   const char *fault;

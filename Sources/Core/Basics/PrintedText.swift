@@ -16,12 +16,35 @@ extension String {
   }
 
   /// The last state of a printed line, without colours and without other control characters.
-  package var printed: String {
-    // Most lines are nothing but letters.
-    guard utf8.contains(where: { $0 < 0x20 && $0 != ASCII.tab || $0 == 0x7F || $0 == 0xC2 }) else { return self }
+  package var printed: String { hasControls ? String(String.UnicodeScalarView(drawn(styles: nil))) : self }
+
+  /// The last state of a printed line, in parts that look different.
+  package var printedParts: [PrintedPart] {
+    guard hasControls else { return isEmpty ? [] : [PrintedPart(text: self)] }
+    var styles: [PrintedStyle] = []
+    let line = withUnsafeMutablePointer(to: &styles) { drawn(styles: $0) }
+    var parts: [PrintedPart] = []
+    var start = 0
+    for end in line.indices.map({ $0 + 1 }) where end == line.count || styles[end] != styles[start] {
+      parts.append(PrintedPart(text: String(String.UnicodeScalarView(line[start..<end])), style: styles[start]))
+      start = end
+    }
+    return parts
+  }
+
+  // Most lines are nothing but letters.
+  private var hasControls: Bool {
+    utf8.contains { $0 < 0x20 && $0 != ASCII.tab || $0 == 0x7F || $0 == 0xC2 }
+  }
+
+  /// Draws the line as a terminal would.
+  ///
+  /// - Parameter styles: Takes the style of each scalar.
+  private func drawn(styles: UnsafeMutablePointer<[PrintedStyle]>?) -> [Unicode.Scalar] {
     var line: [Unicode.Scalar] = []
     line.reserveCapacity(utf8.count)
     var column = 0
+    var style = PrintedStyle()
     var rest = Substring(self).unicodeScalars
     while let scalar = rest.popFirst() {
       switch scalar {
@@ -30,19 +53,31 @@ extension String {
       case "\u{1B}":
         guard let kind = rest.first else { break }
         rest.removeFirst()
-        if kind == "[" { line.erase(as: rest.removeSequence(), at: column) } else { rest.removeString(of: kind) }
-      case "\u{9B}": line.erase(as: rest.removeSequence(), at: column)
+        if kind == "[" { follow(rest.removeSequence()) } else { rest.removeString(of: kind) }
+      case "\u{9B}": follow(rest.removeSequence())
       case "\u{90}", "\u{98}", "\u{9D}"..."\u{9F}": rest.removeString(of: "]")
       case "\t": put(scalar)
       case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}": break
       default: put(scalar)
       }
     }
+    func follow(_ sequence: String?) {
+      line.erase(as: sequence, at: column)
+      guard let styles else { return }
+      styles.pointee.removeLast(max(0, styles.pointee.count - line.count))
+      if let sequence, sequence.hasSuffix("m") { style.set(sequence.dropLast()) }
+    }
     func put(_ scalar: Unicode.Scalar) {
-      if column < line.count { line[column] = scalar } else { line.append(scalar) }
+      if column < line.count {
+        line[column] = scalar
+        styles?.pointee[column] = style
+      } else {
+        line.append(scalar)
+        styles?.pointee.append(style)
+      }
       column += 1
     }
-    return String(String.UnicodeScalarView(line))
+    return line
   }
 }
 
@@ -64,8 +99,8 @@ extension Substring.UnicodeScalarView {
     var sequence = ""
     while let scalar = first, (0x20...0x3F).contains(scalar.value) {
       removeFirst()
-      // Longer ones say nothing of lines.
-      if sequence.utf8.count < 8 { sequence.unicodeScalars.append(scalar) }
+      // Longer ones say nothing of lines and colours.
+      if sequence.utf8.count < 64 { sequence.unicodeScalars.append(scalar) }
     }
     guard let last = first, (0x40...0x7E).contains(last.value) else { return nil }
     removeFirst()

@@ -296,6 +296,8 @@ private struct CompletedPlace {
       let file = source.name.split(separator: "/").last ?? ""
       found.append(value(String(file.prefix { $0 != "." }), detail: "the file's name", rank: 0))
     case (_, "zone"): return TimeZoneDatabase.system.names().map { value($0, detail: "time zone") }
+    case (.test, "step") where outline.nodes[parent].name == "answer":
+      found += (tested?.asks ?? []).map { value($0, detail: "question") }
     case (.test, "approve"), (.test, "reject"), (.test, "step"):
       found += (tested?.approvals ?? []).map { value($0, detail: "approval") }
     default: break
@@ -304,7 +306,7 @@ private struct CompletedPlace {
       found += types(value)
     }
     if kind == .recipe, outline.nodes[node].name == "default",
-      outline.nodes[outline.nodes[parent].parent].name == "inputs"
+      ["inputs", "fields"].contains(outline.nodes[outline.nodes[parent].parent].name)
     {
       if outline.scalar("type", of: parent) == "bool" { found += ["true", "false"].map { value($0) } }
       let choices = outline.child("choices", of: parent).map { outline.nodes[$0].children.map(outline.scalar) } ?? []

@@ -68,7 +68,11 @@ extension Value {
   /// The parts that contain a step's nested steps: lists, or mappings with a list under `steps`.
   var blocks: [Value] {
     ["steps", "else", "default", "onError"].compactMap { self[$0] } + ["cases", "parallel"].flatMap { self[$0].values }
+      + [tell].compactMap { $0 }
   }
+
+  /// The list of the steps that tell people of a step's question.
+  var tell: Value? { (self["approve"] ?? self["ask"])?["tell"] }
 
   /// The key of a member, with its place.
   func key(_ name: String) -> Value? { keys.first { $0.string?.hasSameScalars(as: name) ?? false } }

@@ -230,7 +230,9 @@ final class MentionReader {
     let expected = happening["expect"]
     for key in expected?["outputs"].keys ?? [] { add(key.string.flatMap(recipe.output), key) }
     var paths = expected?["steps"].keys ?? []
-    paths += [happening["approve"], happening["reject"], expected?["error"]].compactMap { $0?["step"] ?? $0 }
+    paths += [happening["approve"], happening["reject"], happening["answer"], expected?["error"]].compactMap {
+      $0?["step"] ?? $0
+    }
     for value in paths {
       for (symbol, range) in stepPath(value.string ?? "", of: recipe) { add(symbol, value, part: range) }
     }
@@ -345,8 +347,8 @@ final class MentionReader {
         return (file.symbol(.branch, branches.key(name)), branches[name]?.list.map { .list($0) })
       }
       if step["else"] == nil, let outputs = step["outputs"] { return (file.symbol(.output, outputs.key(name)), nil) }
-      let handler = step["onError"]?.place
-      let lists = step.blocks.filter { $0.place != handler && $0["outputs"] == nil }.compactMap {
+      let unseen = [step["onError"]?.place, step.tell?.place]
+      let lists = step.blocks.filter { !unseen.contains($0.place) && $0["outputs"] == nil }.compactMap {
         $0.list ?? $0["steps"]?.list
       }
       return member(name, of: .list(Array(lists.joined())))

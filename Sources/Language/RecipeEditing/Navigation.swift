@@ -48,7 +48,7 @@ extension TextOutline {
     case (.recipe, "call"):
       // The list that contains the step: under a key for steps, in a branch or in a case.
       let list = nodes[nodes[index].parent].parent
-      return ["steps", "else", "default", "onError", "onFailure", "finally"].contains(nodes[list].name)
+      return ["steps", "else", "default", "onError", "onFailure", "finally", "tell"].contains(nodes[list].name)
         || ["parallel", "cases"].contains(nodes[nodes[list].parent].name)
     case (.recipe, "except"): return names(to: index) == ["on", "-", "except"] && scalar(index).hasSuffix(".ics")
     case (.test, "recipe"): return nodes[index].parent == 0

@@ -19,6 +19,8 @@ struct OtherRecipe {
   /// The ids of its steps; `approvals` holds the ids of the approvals among them.
   var steps: [String] = []
   var approvals: [String] = []
+  /// The ids of the questions for values among them.
+  var asks: [String] = []
   var outputs: [String] = []
 
   func input(_ name: String) -> Input? { inputs.first { $0.name.hasSameScalars(as: name) } }
@@ -50,6 +52,7 @@ extension EditorService {
         recipe.steps.append(declaration.name)
         // The node is the key `id`; the step's kind is a key beside it.
         if outline.child("approve", of: outline.nodes[node].parent) != nil { recipe.approvals.append(declaration.name) }
+        if outline.child("ask", of: outline.nodes[node].parent) != nil { recipe.asks.append(declaration.name) }
       case .variable: break
       }
     }

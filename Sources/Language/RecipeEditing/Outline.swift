@@ -108,7 +108,7 @@ private struct OutlineItems {
   }
 
   private func trigger(_ index: Int) -> OutlineItem {
-    let kinds = ["cron", "every", "at", "calendar", "webhook", "event", "afterRecipe", "file"]
+    let kinds = ["cron", "every", "at", "calendar", "webhook", "form", "event", "afterRecipe", "file"]
     let kind = kinds.lazy.compactMap { outline.child($0, of: index) }.first
     let id = outline.child("id", of: index)
     let what = kind.map { "\(node($0).name) \(value(of: $0))".trimmedEnd } ?? ""
@@ -125,7 +125,7 @@ private struct OutlineItems {
   }
 
   private func step(_ index: Int, _ depth: Int) -> OutlineItem {
-    let kinds = ["uses", "let", "wait", "approve", "parallel", "switch", "call", "fail", "steps"]
+    let kinds = ["uses", "let", "wait", "approve", "ask", "parallel", "switch", "call", "fail", "steps"]
     let kind = kinds.lazy.compactMap { outline.child($0, of: index) }.first
     let names = ["id", "name"].lazy.compactMap { outline.child($0, of: index) }.first
     if let kind, node(kind).name == "let", names == nil {
@@ -150,6 +150,7 @@ private struct OutlineItems {
         let inner = branch(child, depth)
         return inner.children.isEmpty ? [] : [inner]
       case "parallel", "cases": return node(child).children.map { branch($0, depth) }
+      case "approve", "ask": return outline.child("tell", of: child).map { [branch($0, depth)] } ?? []
       default: return []
       }
     }

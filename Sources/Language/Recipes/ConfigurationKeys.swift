@@ -92,6 +92,10 @@ extension KeySet {
     Key(
       "allowRemote", .bool, "Whether 'listen' may name addresses that other machines can reach.", default: .bool(false)),
     Key("mcp", .keys(.mcp), "The permissions of assistants that use MCP, through errand mcp and POST /mcp."),
+    Key(
+      "name", .text(),
+      "Who asks people, such as School office; on the page of a link to a question and on the login page."),
+    Key("contact", .text(), "Where these people can ask back, such as office@example.org."),
   ])
 
   static let mcp = KeySet([

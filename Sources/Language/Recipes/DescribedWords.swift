@@ -128,3 +128,13 @@ extension ErrorKind: DescribedWord {
     }
   }
 }
+
+extension WebForm.Access: DescribedWord {
+  var meaning: String {
+    switch self {
+    case .public: "Everyone who reaches the address may send it."
+    case .link: "Those with a link of 'errand form link' may send it."
+    case .login: "Those who are logged in with the scope 'start' may send it."
+    }
+  }
+}

@@ -6,8 +6,10 @@ import Expressions
 //
 //   id, time          always: the id, and the instant when it came or happened
 //   name, data        of an event; `data` has the `type` that the entry or the wait declares, else it may be anything
-//   name, data,       of a delivery to a webhook: the path of its address, what its body says, and the fields of its head
-//     headers           that the entry names, by these names, as far as they were there
+//   name, data,       of a delivery to a webhook: the path of its address, what its body says, the fields of its head
+//     headers, query    that the entry names, by these names, as far as they were there, and the query of its address,
+//                       with the first text of each name
+//   name, data        of a form that a person sent: the path of its address, and the values of its fields
 //   run, recipe,      of a run that ended; `outputs` are absent where the run may have ended without them
 //     status, outputs
 //   path, bytes,      of a file that came or changed: where it is, its size, and when it was changed
@@ -23,39 +25,52 @@ package struct EventForm: Sendable {
   private let isData: Bool
   private let data: FieldType?
   /// Whether it is a delivery to a webhook.
-  private let hasHeaders: Bool
+  private let hasHead: Bool
   /// The type that expressions see.
   package let type: ValueType
 
   /// - Parameter data: The declared type of the data.
   package init(data: FieldType? = nil, in language: Int = LanguageVersion.current) {
     isData = language < 2
-    hasHeaders = false
+    hasHead = false
     self.data = data
     type = isData ? .dyn : .object(EventForm.object(EventForm.fields(of: data)))
   }
 
   /// The form of a delivery to a webhook; recipes of version 1 have none.
   package init(ofDelivery data: FieldType?) {
-    (isData, hasHeaders) = (false, true)
+    (isData, hasHead) = (false, true)
     self.data = data
-    type = .object(EventForm.object(EventForm.fields(of: data) + [EventForm.headers]))
+    type = .object(EventForm.object(EventForm.fields(of: data) + EventForm.head))
   }
 
   private static func fields(of data: FieldType?) -> [ObjectType.Field] {
     [.init("name", .string), .init("data", data?.inputType ?? .dyn)]
   }
 
-  private static let headers = ObjectType.Field("headers", .map(.string, .string))
+  private static let head = [
+    ObjectType.Field("headers", .map(.string, .string)), ObjectType.Field("query", .map(.string, .string)),
+  ]
 
   /// The type while the id isn't known yet.
-  var typeBeforeID: ValueType { .object(ObjectType("event", fields: EventForm.fields(of: data) + [EventForm.headers])) }
+  var typeBeforeID: ValueType { .object(ObjectType("event", fields: EventForm.fields(of: data) + EventForm.head)) }
+
+  /// The beginning of a delivery that expressions may read: the header fields that the entry names, and the query.
+  package struct Head: Sendable, Equatable {
+    package var headers: Value?
+    package var query: Value?
+
+    package init(headers: Value? = nil, query: Value? = nil) {
+      self.headers = headers
+      self.query = query
+    }
+  }
 
   /// Whether data may fail to fit.
   package var isTyped: Bool { !isData && data != nil }
 
   /// Whether the data may be anything, so that it may have fields of the names that an event has itself.
-  var isOpen: Bool { !isData && !hasHeaders && data == nil }
+  var isOpen: Bool { !isData && !hasHead && data == nil }
 
   /// The name, in messages, of the value of a step that waited for an event.
   static let waited = "the event"
@@ -93,9 +108,9 @@ package struct EventForm: Sendable {
   ///
   /// - Parameters:
   ///   - id: Nil while it isn't known yet.
-  ///   - headers: For a delivery, the header fields that the entry names.
+  ///   - head: The beginning of a delivery.
   package func value(
-    id: String?, time: Timestamp, name: String, data given: Value, headers: Value? = nil
+    id: String?, time: Timestamp, name: String, data given: Value, head: Head = Head()
   ) -> Result<Value, Misfit> {
     if isData { return .success(given) }
     var value = given
@@ -117,7 +132,10 @@ package struct EventForm: Sendable {
     event["time"] = .timestamp(time)
     event["name"] = .string(name)
     event["data"] = value
-    if hasHeaders { event["headers"] = headers ?? .map(ValueMap()) }
+    if hasHead {
+      event["headers"] = head.headers ?? .map(ValueMap())
+      event["query"] = head.query ?? .map(ValueMap())
+    }
     return .success(.map(event))
   }
 
@@ -220,7 +238,7 @@ extension FieldType {
 
 extension ValueType {
   /// How a value that was kept isn't of the type; nil if it is.
-  fileprivate func mismatch(of value: Value, at path: String) -> String? {
+  func mismatch(of value: Value, at path: String) -> String? {
     switch (self, value.content) {
     case (.dyn, _), (.null, .null), (.bool, .bool), (.int, .int), (.uint, .uint), (.double, .double),
       (.string, .string), (.bytes, .bytes), (.timestamp, .timestamp), (.duration, .duration), (.wrapper, .null),

@@ -1,15 +1,27 @@
 import ActionKit
 import Basics
 
-/// Reads `inputs`, the declarations of the values that a recipe is started with.
+/// Reads `inputs`, the declarations of the values that a recipe is started with, and the fields of questions.
+///
+/// The type of a field may end in `?`; it may then be left out.
 ///
 /// A faulty input is declared nevertheless, as `dyn` if its type isn't known, so that its uses aren't errors too.
 struct InputReader {
   let findings: Findings
   let compiler: ExpressionCompiler
+  var word = Recipe.Input.Word.input
+  /// Reads a default that is computed for a field; nil for one that must be written out.
+  var computed: (Value, FieldSchema) -> Value? = { _, _ in nil }
 
-  private var types: TypeReader {
-    TypeReader(findings: findings, absence: "an input may be left out if it has a 'default'")
+  /// Reads a type, and whether a value may be left out.
+  private func readType(_ value: Value, of name: String) -> (type: FieldType?, isOptional: Bool) {
+    let what = "the type of '\(name)'"
+    guard word == .field, let text = value.string?.trimmed, text.hasSuffix("?") else {
+      let types = TypeReader(findings: findings, absence: "an input may be left out if it has a 'default'")
+      return (types.read(value, of: what), false)
+    }
+    let types = TypeReader(findings: findings, absence: "one '?' is enough")
+    return (types.read(Value(.string(String(text.dropLast())), at: value.place), of: what), true)
   }
 
   func read(_ value: Value) -> [Recipe.Input] {
@@ -25,27 +37,38 @@ struct InputReader {
     }
   }
 
-  private func input(_ name: String, _ value: Value) -> Recipe.Input {
+  func input(_ name: String, _ value: Value) -> Recipe.Input {
+    var input = declared(name, value)
+    input.word = word
+    return input
+  }
+
+  private func declared(_ name: String, _ value: Value) -> Recipe.Input {
     // A bare type is short for {type: …}.
     if value.map == nil {
-      let type = types.read(value, of: "the type of '\(name)'")
-      return Recipe.Input(declaration: FieldSchema(name, type ?? .dyn, ""))
+      let (type, isOptional) = readType(value, of: name)
+      return Recipe.Input(declaration: FieldSchema(name, type ?? .dyn, "", isOptional: isOptional))
     }
-    guard let fields = Fields(value, of: "input '\(name)'", .input, findings) else {
+    let fields = Fields(
+      value, of: "\(word) '\(name)'", word == .input ? .input : .field, findings,
+      advice: { member in
+        word == .field && member.name == "secret"
+          ? "an answer is kept with the run; read a secret where it is used, as ${{ secrets.NAME }}" : nil
+      })
+    guard let fields else {
       return Recipe.Input(declaration: FieldSchema(name, .dyn, ""))
     }
     let summary = fields.text("summary") ?? ""
-    let isSecret = fields.bool("secret") ?? false
-    let type =
-      fields.require("type", TypeReader.all)
-      .flatMap { types.read($0, of: "the type of '\(name)'") }
+    let isSecret = word == .input && fields.bool("secret") ?? false
+    let (type, isOptional) = fields.require("type", TypeReader.all).map { readType($0, of: name) } ?? (nil, false)
     if isSecret { fields["default"].map { findings.hide($0, isRefused: true) } }
     // A faulty type is one error; the input's values can't be read without it.
     guard let type else {
       return Recipe.Input(
-        declaration: FieldSchema(name, .dyn, summary, fallback: fields["default"]), isSecret: isSecret)
+        declaration: FieldSchema(name, .dyn, summary, isOptional: isOptional, fallback: fields["default"]),
+        isSecret: isSecret)
     }
-    var declaration = FieldSchema(name, type, summary)
+    var declaration = FieldSchema(name, type, summary, isOptional: isOptional)
     if isSecret {
       declaration.type = .secret(type)
       if case .string = type {
@@ -63,7 +86,7 @@ struct InputReader {
       }
     }
     if let fallback = fields["default"] {
-      if !isSecret, name.namesSecret, let text = fallback.string, !text.isEmpty {
+      if !isSecret, word == .input, name.namesSecret, let text = fallback.string, !text.isEmpty {
         findings.hide(fallback, isRefused: true)
         findings.warning(
           "the default of '\(name)' looks like a secret in plain text; write secret: true instead, and give it with "
@@ -72,8 +95,13 @@ struct InputReader {
       if isSecret {
         findings.error("a secret has no default: anyone could read it in the recipe", at: fallback)
       }
+      if isOptional {
+        findings.error("a field with a default is always there; leave out the 'default', or the '?'", at: fallback)
+      }
       // A faulty default is a default nevertheless, so that the input is not missing elsewhere.
-      declaration.fallback = isSecret ? .null : literal(fallback, declaration, of: "default") ?? .null
+      declaration.fallback =
+        isSecret
+        ? .null : computed(fallback, declaration) ?? literal(fallback, declaration, of: "default", in: name) ?? .null
     }
     return Recipe.Input(declaration: declaration, isSecret: isSecret)
   }
@@ -94,6 +122,11 @@ struct InputReader {
   private func bounds(_ fields: Fields, _ type: FieldType, of name: String) -> [Limit] {
     switch type {
     case .int, .double, .timestamp, .duration: break
+    case .string where word == .field:
+      // For a text that a person types, they are lengths.
+      return [("min", Limit.minLength), ("max", Limit.maxLength)].compactMap { key, limit in
+        fields[key].flatMap { findings.int($0, of: "'\(key)' of a text", in: 0...100_000) }.map(limit)
+      }
     default:
       for key in ["min", "max"] {
         if let value = fields[key] {
@@ -103,24 +136,26 @@ struct InputReader {
       }
       return []
     }
-    let least = fields["min"].flatMap { literal($0, FieldSchema("min", type, ""), of: "min") }.map { Limit.atLeast($0) }
-    let most = fields["max"].flatMap { literal($0, FieldSchema("max", type, ""), of: "max") }
+    let least = fields["min"].flatMap { literal($0, FieldSchema("min", type, ""), of: "min", in: name) }
+      .map { Limit.atLeast($0) }
+    let most = fields["max"].flatMap { literal($0, FieldSchema("max", type, ""), of: "max", in: name) }
     if let least, let most, let value = fields["max"] {
       // The greatest value must itself keep to the least.
       let declaration = FieldSchema("max", type, "", limits: [least])
-      guard literal(value, declaration, of: "max") != nil else { return [] }
+      guard literal(value, declaration, of: "max", in: name) != nil else { return [] }
       return [least, .atMost(most)]
     }
     return [least, most.map { .atMost($0) }].compactMap { $0 }
   }
 
   /// A value of the recipe in the form of its type, or nil with an error.
-  private func literal(_ value: Value, _ declaration: FieldSchema, of key: String) -> Value? {
+  private func literal(_ value: Value, _ declaration: FieldSchema, of key: String, in name: String) -> Value? {
+    let path = word == .input ? "input" : "\(word.path).\(name)"
     var declaration = declaration
     declaration.name = key
     let schema = ObjectSchema(fields: [declaration])
     let given = Value.object([key: value])
-    let faults = schema.check(given, as: "input", spelling: findings.spelling)
+    let faults = schema.check(given, as: path, spelling: findings.spelling)
     for fault in faults { findings.add(fault) }
     return faults.isEmpty ? schema.restored(given)[key] : nil
   }

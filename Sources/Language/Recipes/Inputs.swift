@@ -52,8 +52,8 @@ extension Recipe {
 
 extension Recipe.Input {
   /// That it is missing, in words.
-  fileprivate var isMissing: String {
-    "input '\(name)' (\(kind)) is missing"
+  var isMissing: String {
+    "\(word) '\(name)' (\(kind)) is missing"
       + (summary.isEmpty ? "" : ": \(summary.hasSuffix(".") ? String(summary.dropLast()) : summary)")
   }
 
@@ -76,7 +76,8 @@ extension Recipe.Input {
         let question = guess.map { guess in
           MessageText.didYouMean(guess, by: name, among: names).unless(given.contains { $0.name == guess })
         }
-        let message: MessageText = "\(what) has no input '\(name)'; \(question ?? known)"
+        let word = inputs.first?.word ?? .input
+        let message: MessageText = "\(what) has no \(word.rawValue) '\(name)'; \(question ?? known)"
         faults.append((name, Diagnostic(message)))
         continue
       }
@@ -100,6 +101,8 @@ extension Recipe.Input {
     if isSecret, case .value(let value, let source) = given { given = GivenInput(value, from: source) }
     switch given {
     case .secret(let secret) where isSecret: return .success(.object(["secret": .string(secret)]))
+    case .secret where word == .field:
+      return refusal("field '\(name)' takes no secret, because an answer is kept with the run")
     case .secret:
       return refusal("input '\(name)' isn't a secret; declare it with 'secret: true' to give it by @secret:")
     case _ where isSecret: return refusal("input '\(name)' is secret; give the name of one, as @secret:NAME")
@@ -108,9 +111,9 @@ extension Recipe.Input {
     case .text(let text):
       func scalar(_ value: Value?) -> Result<Value, Diagnostics> {
         value.map { checked($0, in: nil) }
-          ?? refusal("'inputs.\(name)' must be \(declaration.type.wanted), but found '\(text)'")
+          ?? refusal("'\(word.path).\(name)' must be \(declaration.type.wanted), but found '\(text)'")
       }
-      let source = Source(name: "-i \(name)", text: text)
+      let source = Source(name: "\(word == .input ? "-i" : "-f") \(name)", text: text)
       switch declaration.type {
       case .list, .map, .object, .dyn:
         do throws(JSONError) { return checked(try JSON.parse(source.bytes), in: source) } catch {
@@ -127,7 +130,7 @@ extension Recipe.Input {
   private func checked(_ value: Value, in source: Source?) -> Result<Value, Diagnostics> {
     let schema = ObjectSchema(fields: [declaration])
     let given = Value.object([name: value])
-    let faults = schema.check(given, as: "inputs").filter { $0.severity == .error }
+    let faults = schema.check(given, as: word.path).filter { $0.severity == .error }
     guard faults.isEmpty else {
       return .failure(
         Diagnostics(
@@ -152,7 +155,8 @@ extension Findings {
     var places: [String: Value] = [:]
     if let value {
       guard let map = value.map else {
-        error("'inputs' takes a mapping from names to values, but found \(value.written)", at: value)
+        let path = inputs.first?.word.path ?? "inputs"
+        error("'\(path)' takes a mapping from names to values, but found \(value.written)", at: value)
         return []
       }
       for member in map.members {

@@ -207,6 +207,72 @@ package struct KeyExample: Sendable {
           inputs: { branch: "${{ event.data.ref }}" }
       """),
     KeyExample(
+      "Entry of `on`", "webhook.answer",
+      """
+      on:
+        - webhook:
+            verify: { github: "${{ secrets.HUB }}" }
+            answer:
+              - { when: event.data.zen != '', body: "${{ event.data.zen }}" }
+      """),
+    KeyExample(
+      "Item of `answer`", "when unsigned get status body",
+      """
+      on:
+        - webhook:
+            verify: { github: "${{ secrets.HUB }}" }
+            answer:
+              - when: has(event.query.validationToken)
+                unsigned: true
+                body: ${{ event.query.validationToken }}
+              - when: event.query['hub.verify_token'] == 'spring'
+                get: true
+                status: 200
+                body: ${{ event.query['hub.challenge'] }}
+      """),
+    KeyExample(
+      "Item of `answer`", "within type late late.status late.body",
+      """
+      on:
+        - webhook:
+            verify: { github: "${{ secrets.HUB }}" }
+            answer:
+              - within: 10s
+                type: application/vnd.shop+json
+                body: { reply: "${{ outputs.text }}" }
+                late: { status: 202, body: "${{ 'Number ' + event.id }}" }
+      steps: [{ let: { words: Thank you. } }]
+      outputs: { text: "${{ words }}" }
+      """),
+    KeyExample(
+      "Entry of `on`",
+      "form form.path form.title form.text form.open form.fields form.match form.done",
+      """
+      inputs:
+        who: { type: string }
+        day: { type: date }
+      on:
+        - form:
+            path: rooms
+            title: Ask for a room
+            text: You will get a mail within a day.
+            open: login
+            fields: { who: { type: string, max: 80 }, day: date, note: "string?" }
+            match: event.data.who != 'test'
+            done: "Thank you, ${{ event.data.who }}. Your number is ${{ event.id }}."
+          inputs: { who: "${{ event.data.who }}", day: "${{ event.data.day }}" }
+      """),
+    KeyExample(
+      "Entry of `on`", "form.limit form.limit.requests form.limit.per form.limit.perDay",
+      """
+      inputs:
+        wish: { type: string, summary: What you would like. }
+      on:
+        - form:
+            open: public
+            limit: { requests: 3, per: 1h, perDay: 100 }
+      """),
+    KeyExample(
       "Entry of `on`", "webhook.signal webhook.verify.standard",
       """
       on:
@@ -420,18 +486,84 @@ package struct KeyExample: Sendable {
             onTimeout: continue
       """),
     KeyExample(
-      "Step", "approve approve.prompt approve.by approve.link approve.timeout approve.onTimeout approve.onReject",
+      "Step", "approve approve.prompt approve.by approve.timeout approve.onTimeout approve.onReject",
       """
       steps:
         - id: decision
           approve:
             prompt: Send the letters?
             by: [ann, bob]
-            link: true
             timeout: 2d
             onTimeout: fail
             onReject: continue
       outputs: { isApproved: "${{ steps.decision.approved }}" }
+      """),
+    KeyExample(
+      "Step", "ask ask.prompt ask.fields ask.by ask.timeout ask.onTimeout",
+      """
+      steps:
+        - id: room
+          ask:
+            prompt: Which room is free?
+            fields: { room: string, seats: int, note: "string?" }
+            by: [ann, bob]
+            timeout: 2d
+            onTimeout: fail
+      outputs: { room: "${{ steps.room.fields.room }}" }
+      """),
+    KeyExample(
+      "Field of `ask`", "type summary pattern default",
+      """
+      steps:
+        - id: room
+          ask:
+            prompt: Which room is free?
+            fields:
+              room: { type: string, summary: "Room, such as B12.", pattern: "[A-Z][0-9]+" }
+              from: { type: timestamp, default: "${{ now + duration('24h') }}" }
+      """),
+    KeyExample(
+      "Field of `ask`", "choices min max",
+      """
+      steps:
+        - id: day
+          ask:
+            prompt: When, and for how many?
+            fields:
+              day: { type: string, choices: [Monday, Tuesday] }
+              seats: { type: int, min: 1, max: 200 }
+      """),
+    KeyExample(
+      "Step", "ask.yes ask.link ask.link.for ask.tell",
+      """
+      steps:
+        - id: room
+          ask:
+            prompt: Which room is free?
+            fields: { room: string }
+            yes: Enters the room in the calendar.
+            link: { for: 7d }
+            tell:
+              - uses: file.write
+                with: { path: ask-for-a-room.txt, text: "${{ question.prompt }} ${{ question.link }}" }
+      """),
+    KeyExample(
+      "Step", "approve.yes approve.no approve.link approve.link.for approve.tell",
+      """
+      steps:
+        - id: decision
+          approve:
+            prompt: Write 23 averages?
+            by: [ann, bob]
+            yes: Writes them into the markbook.
+            no: Leaves the markbook as it is.
+            link: { for: 7d }
+            tell:
+              - forEach: ${{ question.links }}
+                as: person
+                steps:
+                  - uses: file.write
+                    with: { path: "for-${{ person.name }}.txt", text: "${{ question.prompt }} ${{ person.link }}" }
       """),
     KeyExample(
       "Step", "parallel",
@@ -667,6 +799,16 @@ package struct KeyExample: Sendable {
             - approve: { step: decision, by: ana, comment: As agreed. }
       """),
     KeyExample(
+      "Item of `do`", "answer answer.step answer.fields answer.by answer.comment",
+      """
+      recipe: ../ask-for-a-room.yaml
+      cases:
+        - case: a room
+          do:
+            - run: { who: Ben }
+            - answer: { step: room, fields: { room: B12 }, by: ann, comment: The one with the piano. }
+      """),
+    KeyExample(
       "`expect`", "status error error.kind error.message error.step",
       """
       recipe: ../commute-digest.yaml
@@ -763,12 +905,14 @@ package struct KeyExample: Sendable {
         shop: { plugin: http, baseURL: "https://shop.example", limits: { maxParallel: 4, requests: 60, per: 1m } }
       """),
     KeyExample(
-      "`errand.yaml`", "server server.listen server.publicURL server.allowRemote",
+      "`errand.yaml`", "server server.listen server.publicURL server.allowRemote server.name server.contact",
       """
       server:
         listen: 127.0.0.1:7373
         publicURL: https://errand.example.org
         allowRemote: false
+        name: School office
+        contact: office@example.org
       """),
     KeyExample(
       "`errand.yaml`", "server.mcp server.mcp.recipes server.mcp.confirm",

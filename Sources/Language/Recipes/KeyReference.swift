@@ -27,7 +27,8 @@ package struct KeyReference: Sendable {
   /// The mappings, each a definition of a schema, in the order of the pages.
   private static let parts: [(title: String, schema: FileSchema, definition: String)] = [
     ("Recipe", .recipe, "recipe"), ("Input", .recipe, "input"), ("Entry of `on`", .recipe, "trigger"),
-    ("Step", .recipe, "step"), ("Case of `else` and `switch`", .recipe, "caseOfSteps"), ("`retry`", .recipe, "retry"),
+    ("Item of `answer`", .recipe, "answer"), ("Step", .recipe, "step"), ("Field of `ask`", .recipe, "field"),
+    ("Case of `else` and `switch`", .recipe, "caseOfSteps"), ("`retry`", .recipe, "retry"),
     ("`timeout`", .recipe, "timeout"),
     ("Test file", .test, "testFile"), ("Case", .test, "case"), ("Item of `do`", .test, "happening"),
     ("`approve` and `reject` of a test", .test, "decision"), ("`expect`", .test, "expectation"),

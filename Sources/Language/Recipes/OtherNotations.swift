@@ -68,6 +68,8 @@ struct OtherNotations: Sendable {
       "it goes inside 'event', beside 'name', or inside 'webhook': event: { name: …, \(key): … }"
     case "path", "verify", "signal", "dedupeFor", "headers":
       "it goes inside 'webhook': webhook: { verify: …, \(key): … }"
+    case "open", "fields", "done": "it goes inside 'form': form: { open: …, \(key): … }"
+    case "answer": "it goes inside 'webhook': webhook: { verify: …, answer: … }"
     case "settle", "existing": "it goes inside 'file', beside 'path': file: { path: …, \(key): … }"
     case "status": "it goes inside 'afterRecipe', beside 'recipe': afterRecipe: { recipe: …, status: … }"
     default: nil
@@ -86,6 +88,11 @@ struct OtherNotations: Sendable {
     default: nil
     }
   }
+
+  static let form = OtherNotations(keys: [
+    "url": "path", "route": "path", "name": "title", "heading": "title", "description": "text", "access": "open",
+    "inputs": "fields", "thanks": "done", "rateLimit": "limit",
+  ]) { key, _ in ["overlap", "paused"].contains(key) ? "it goes beside 'form', not inside" : nil }
 
   static let verify = OtherNotations(keys: [
     "hub": "github", "standardWebhooks": "standard", "standardwebhooks": "standard", "svix": "standard",

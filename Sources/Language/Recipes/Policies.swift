@@ -82,5 +82,5 @@ package struct CarriedValue: Sendable {
   }
 }
 
-/// The reaction when a wait or an approval takes too long.
+/// The reaction when a wait or a question takes too long.
 package enum OnTimeout: String, CaseIterable, Sendable { case fail, `continue` }

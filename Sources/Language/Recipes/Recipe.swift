@@ -96,23 +96,10 @@ extension Recipe {
   }
 
   /// All steps of the recipe, including steps inside others.
-  package var allSteps: [Step] {
-    var found: [Step] = []
-    var open = [steps.steps, onFailure?.steps ?? [], finally?.steps ?? []]
-    while let steps = open.popLast() {
-      for step in steps {
-        found.append(step)
-        if let block = step.onError?.steps { open.append(block.steps) }
-        switch step.kind {
-        case .block(let block, _): open.append(block.steps)
-        case .cases(let cases): open += cases.list.map(\.block.steps)
-        case .parallel(let branches): open += branches.map(\.block.steps)
-        default: break
-        }
-      }
-    }
-    return found
-  }
+  package var allSteps: [Step] { Block.allSteps(in: blocks) }
+
+  /// The blocks of steps that are in no other step.
+  var blocks: [Block] { [steps, onFailure, finally].compactMap { $0 } }
 
   /// The secrets that it and the recipes it calls read.
   package var allSecrets: [(name: String, location: Diagnostic.Location?)] { all.flatMap(\.secrets) }
@@ -159,6 +146,17 @@ extension Recipe {
     /// The name, the type, and the limits of values.
     package var declaration: FieldSchema
     package var isSecret = false
+    package var word = Word.input
+
+    /// The word for a declared thing.
+    package enum Word: String, Sendable {
+      case input
+      /// A value that a person is asked for.
+      case field
+
+      /// The mapping that gives the values, as messages call it.
+      var path: String { "\(rawValue)s" }
+    }
 
     package var name: String { declaration.name }
     package var summary: String { declaration.summary }
@@ -168,6 +166,12 @@ extension Recipe {
     var kind: String { isSecret ? "secret" : declaration.type.name }
     /// The type as expressions see it.
     package var type: ValueType { declaration.type.inputType }
+
+    /// The name, the type and the summary, on one line for people.
+    package var words: String {
+      let note = fallback.map { ", \($0.plainText) if left out" } ?? (isRequired ? "" : ", may be left out")
+      return "\(name) (\(kind)\(note))\(summary.isEmpty ? "" : ": \(summary)")"
+    }
   }
 
   /// How many runs of a group may be open at once.
@@ -184,4 +188,26 @@ extension Recipe {
 package struct NamedTemplate: Sendable {
   package var name: String
   package var template: ValueTemplate
+}
+
+extension Block {
+  /// All steps of some blocks, including steps inside others.
+  static func allSteps(in blocks: [Block]) -> [Step] {
+    var found: [Step] = []
+    var open = blocks.map(\.steps)
+    while let steps = open.popLast() {
+      for step in steps {
+        found.append(step)
+        if let block = step.onError?.steps { open.append(block.steps) }
+        switch step.kind {
+        case .block(let block, _): open.append(block.steps)
+        case .cases(let cases): open += cases.list.map(\.block.steps)
+        case .parallel(let branches): open += branches.map(\.block.steps)
+        default: break
+        }
+        if let tell = step.question?.tell { open.append(tell.steps) }
+      }
+    }
+    return found
+  }
 }

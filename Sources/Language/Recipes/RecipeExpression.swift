@@ -22,8 +22,10 @@ package struct RecipeExpression: Sendable {
     self.placing = placing
   }
 
-  package func evaluate(in environment: [Value]) throws(LocatedEvaluationError) -> Value {
-    do throws(EvaluationError) { return try program.evaluate(environment) } catch {
+  package func evaluate(
+    in environment: [Value], limits: EvaluationLimits = EvaluationLimits()
+  ) throws(LocatedEvaluationError) -> Value {
+    do throws(EvaluationError) { return try program.evaluate(environment, limits: limits) } catch {
       throw placing.failure(error, of: [program], in: environment)
     }
   }

@@ -132,13 +132,15 @@ package struct RecipeGraph: Sendable {
         case .branch(let name): name
         case .choice(let name): if case .cases(let cases) = step.kind { cases[name]?.label } else { nil }
         case .handler: "on error"
+        case .tell: "tell"
         }
+      if role == .tell { names["question"] = nil }
       let section = Section(label: label, nodes: add(block, prefix: path + inside))
       nodes[number].sections.append(section)
       // Outside a block, only its own outputs show its steps.
       switch role {
       case .block, .choice: break
-      case .branch, .handler: (names, steps) = known
+      case .branch, .handler, .tell: (names, steps) = known
       }
     }
     if case .block(_, let outputs?) = step.kind {
@@ -210,6 +212,7 @@ extension Trigger {
     case .afterRecipe(_, let status, outputs: _) where status != ["succeeded"]:
       line += " (\(status.joined(separator: " or ")))"
     case .webhook(let webhook): if let match = webhook.match { line += " if \(match.text)" }
+    case .form(let form): if let match = form.match { line += " if \(match.text)" }
     case .timed, .event, .afterRecipe, .file: break
     }
     return isPaused ? "\(line) (paused)" : line
@@ -222,7 +225,7 @@ extension Step {
     case .action: .action
     case .bindings: .names
     case .wait: .wait
-    case .approval: .approval
+    case .approval, .ask: .approval
     case .parallel: .parallel
     case .block, .cases: .block
     case .call: .call
@@ -239,6 +242,7 @@ extension Step {
     case .bindings: "let"
     case .wait: "wait"
     case .approval: "approve"
+    case .ask: "ask"
     case .parallel: "parallel"
     case .block: "steps"
     case .cases(let cases): cases.isSwitch ? "switch" : "steps"
@@ -280,7 +284,12 @@ extension Step {
     case .wait(.event(let name, let match, _, _)):
       words.append("for event \(name)\(match.map { " with \($0.text)" } ?? "")")
     case .approval(let approval):
-      words.append(approval.by.isEmpty ? "by anyone" : "by \(approval.by.joined(separator: " or "))")
+      let people = approval.question.by
+      words.append(people.isEmpty ? "by anyone" : "by \(people.joined(separator: " or "))")
+    case .ask(let ask):
+      words.append("for \(ask.fields.map(\.name).joined(separator: ", "))")
+      let people = ask.question.by
+      if !people.isEmpty { words.append("by \(people.joined(separator: " or "))") }
     case .cases(let cases): words.append("\(cases.isSwitch ? "switch" : "if") \(cases.subject.text)")
     case .call(let call): words.append(call.path)
     default: break

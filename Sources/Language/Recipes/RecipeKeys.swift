@@ -56,7 +56,7 @@ extension KeySet {
   /// The triggers that are due at times.
   static let timed = ["cron", "every", "at", "calendar"]
   /// The kinds of entries that have a policy for open runs.
-  static let queued = timed + ["webhook"]
+  static let queued = timed + ["webhook", "form"]
   /// The kinds of entries that can gather several events or files.
   static let gathered = ["event", "file", "webhook"]
 
@@ -68,6 +68,7 @@ extension KeySet {
     Key("at", .instant, "The only instant when the entry is due.", isKind: true),
     Key("calendar", .keys(.calendar), "The days and times of the slots; all fields must match.", isKind: true),
     Key("webhook", .keys(.webhook), "Due when a delivery is posted to its address.", isKind: true),
+    Key("form", .keys(.form), "Due when a person sends its form.", isKind: true),
     Key("event", .either([.text(), .keys(.event)]), "Due when an event arrives that no run waits for.", isKind: true),
     Key(
       "afterRecipe", .either([.text(), .keys(.afterRecipe)]), "Due when a run of another recipe has ended.",
@@ -78,7 +79,7 @@ extension KeySet {
     Key("zone", .zone, with: timed),
     .choice(
       "overlap", Trigger.Overlap.skip,
-      "How to handle a slot that is due while a run of the schedule is open; with 'webhook', bufferAll if left out.",
+      "How to handle a slot that is due while a run of the schedule is open; with 'webhook' and 'form', bufferAll if left out.",
       with: queued),
     .choice(
       "catchup", Trigger.Catchup.last, "Which missed slots to catch up on after no agent was running.", with: timed),
@@ -145,6 +146,52 @@ extension KeySet {
       "dedupeFor", .duration(atLeast: .seconds(60)),
       "How long a delivery is remembered, so that it counts once; default 7d."),
     Key("signal", .text(), "Sends each delivery as this event to the run that waits for it, and starts no run."),
+    Key("answer", .list(of: .definition("answer")), "The answers to requests; the first whose 'when' holds is sent."),
+  ])
+
+  static let answer = KeySet([
+    Key("when", .expression, "A condition on 'event'; the entry answers each request if left out."),
+    Key(
+      "unsigned", .bool, "Answers a delivery before it is verified, as plain text; nothing is kept and nothing starts.",
+      default: .bool(false)),
+    Key(
+      "get", .bool, "Answers a GET, as plain text; nothing is kept and nothing starts.", default: .bool(false)),
+    Key(
+      "within", .duration(atLeast: .seconds(1)),
+      "How long to wait for the end of the run, at most 60s; if left out, the answer is sent at once."),
+    Key("status", .types(["integer", "string"]), "The status, 200 to 599; 200 if left out."),
+    Key(
+      "body", .any,
+      "The body: a text, or other values as JSON; it can use 'event', and with 'within' also 'outputs' and 'run'."),
+    Key("type", .text(pattern: Webhook.Answer.typePattern), "The media type of the body."),
+    Key("late", .keys(.lateAnswer), "The answer if the run doesn't succeed in time.", with: ["within"]),
+  ])
+
+  static let lateAnswer = KeySet([
+    Key("status", .types(["integer", "string"]), "The status, 200 to 599; 202 if left out."),
+    Key("body", .any, "The body; it can use 'event' and 'run'."),
+  ])
+
+  static let form = KeySet([
+    Key(
+      "path", .text(pattern: "^[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*$"),
+      "The part of the address after /forms/; default: the recipe's name and the entry's id."),
+    Key("title", .text(), "The heading; the recipe's summary if left out."),
+    Key("text", .text(), "The text below the heading."),
+    Key(
+      "open", .choice(of: WebForm.Access.self), "Who may send it.", isRequired: true),
+    Key(
+      "fields", .map(names: "name", of: .definition("field"), isFilled: true),
+      "What is asked for, which is 'event.data'; if left out, the recipe's inputs without secrets."),
+    Key("match", .expression, "A condition on 'event'."),
+    Key("limit", .keys(.formLimit), "How often it may be sent."),
+    Key("done", .text(), "The text after it was sent; it can use 'event'."),
+  ])
+
+  static let formLimit = KeySet([
+    Key("requests", .int(1...100_000), "How many times an address may send it in 'per'.", default: .int(10)),
+    Key("per", .duration(atLeast: .seconds(1)), "The time for 'requests', at most 1d; 10m if left out."),
+    Key("perDay", .int(1...1_000_000), "How many times all together may send it in 24 hours.", default: .int(500)),
   ])
 
   static let verify = KeySet([
@@ -211,9 +258,9 @@ extension KeySet {
       "onError",
       .when("array", then: .steps, else: .when("object", then: .keys(.errorHandling), else: .constant("continue"))),
       "Catches a failure: 'continue', steps that can use 'error', or a value that replaces the output.",
-      with: ["uses", "steps", "switch", "call", "wait", "approve", "parallel"]),
+      with: ["uses", "steps", "switch", "call", "wait", "approve", "ask", "parallel"]),
     Key("retry", .definition("retry"), with: ["uses", "steps", "call"]),
-    Key("timeout", .definition("timeout"), with: ["uses", "steps", "call", "wait", "approve"]),
+    Key("timeout", .definition("timeout"), with: ["uses", "steps", "call", "wait", "approve", "ask"]),
     Key("uses", .any, isKind: true),
     Key("with", .object, "The action's input, or the called recipe's inputs.", with: ["uses", "call"]),
     Key(
@@ -231,6 +278,7 @@ extension KeySet {
       "wait", .when("object", then: .keys(.wait), else: .either([.duration(), .definition("template")])),
       "Waits for a length of time, an instant or an event.", isKind: true),
     Key("approve", .keys(.approval), "Waits for a person's decision.", isKind: true),
+    Key("ask", .keys(.ask), "Asks a person for values, and waits for the answer.", isKind: true),
     Key(
       "parallel", .map(names: "name", of: .steps, isFilled: true),
       "Named branches that run at the same time, each a list of steps.", isKind: true),
@@ -311,16 +359,47 @@ extension KeySet {
     Key("onTimeout", .definition("onTimeout"), with: ["event"]),
   ])
 
-  static let approval = KeySet([
+  /// A field of a question, declared as an input is, and never a secret.
+  static let field = KeySet(input.keys.filter { $0.name != "secret" })
+
+  /// A question for values, which can't be refused: it has no `no`.
+  static let ask = KeySet(
+    question.filter { $0.name != "no" } + [
+      Key(
+        "fields", .map(names: "name", of: .definition("field"), isFilled: true),
+        "The values to give: 1 to 40 fields, declared as inputs are. A type that ends in '?' may be left out, and a default may be computed.",
+        isRequired: true)
+    ])
+
+  static let approval = KeySet(
+    question + [
+      .choice(
+        "onReject", Approval.OnReject.end,
+        "Whether a no ends the run as rejected, or only makes steps.ID.approved false.")
+    ])
+
+  /// The keys of every step that asks a person.
+  static let question = [
     Key("prompt", .text(), "The question to the person.", isRequired: true),
-    Key("by", .texts, "Who may decide; anyone if left out."),
+    Key("by", .texts, "Who may decide or answer; anyone if left out."),
+    Key("yes", .text(), "The consequence of a yes or an answer, for the person who gives it."),
+    Key("no", .text(), "The consequence of a no, for the person who decides."),
     Key(
-      "link", .bool, "Whether to show the address of the decision's page with the question.", default: .bool(false)),
+      "link", .when("object", then: .keys(.questionLink), else: .bool),
+      "Whether to show the address of the question's page, or how long the links of 'tell' are valid.",
+      default: .bool(false)),
+    Key(
+      "tell", .steps,
+      "Steps that run once the question is asked, to send people its links; they can use 'question'."),
     Key("timeout", .duration(atLeast: .milliseconds(1)), "How long to wait at most."),
     Key("onTimeout", .definition("onTimeout")),
-    .choice(
-      "onReject", Approval.OnReject.end, "Whether a no ends the run as rejected, or only makes steps.ID.approved false."
-    ),
+  ]
+
+  static let questionLink = KeySet([
+    Key(
+      "for", .duration(atLeast: .seconds(60)),
+      "How long a link carries the right to answer, at most 30d; if left out, as long as the question is open.",
+      isRequired: true)
   ])
 }
 
@@ -337,7 +416,9 @@ enum EndedStatus: String, CaseIterable {
 let recipeDefinitionKeys = [
   Key("recipe", .keys(.recipe)),
   Key("input", .when("object", then: .keys(.input), else: .definition("type"))),
+  Key("field", .when("object", then: .keys(.field), else: .definition("type"))),
   Key("trigger", .keys(.trigger)),
+  Key("answer", .keys(.answer)),
   Key("ends", .either([.definition("end"), .list(of: .definition("end"))]), "How a run ended."),
   Key("end", .choice(of: EndedStatus.self), "How a run ended."),
   Key("retry", .keys(.retry), "When and how often a failed step is retried."),

@@ -179,6 +179,9 @@ private struct Linter {
         inner = value["onError"]?["steps"] ?? value["onError"]
         inside.after = Set((step.onError?.value?.template.references ?? []).map(\.name))
         inside.isGiven = false
+      case .tell:
+        inner = (value["approve"] ?? value["ask"])?["tell"]
+        inside.isGiven = false
       case .branch(let name):
         inner = value["parallel"]?[name]
         inside.isGiven = gives(step, around)

@@ -44,6 +44,8 @@ package struct RecipeEnvironment: Sendable {
   package var hasFolder: @Sendable (_ path: String) -> Bool? = { _ in nil }
   /// Whether `errand.yaml` has an address for the agent; true if there is no such file.
   package var hasServer = true
+  /// The agent's URL if it works only on this machine, for a warning; nil if it works elsewhere, or isn't known.
+  package var localBase: String?
   /// Whether `on` is skipped: a resumed run has been started already, and needs only the files that its steps use.
   package var passesOverTriggers = false
   /// The version of the language that the recipe is read in.
@@ -231,10 +233,10 @@ struct RecipeReader {
     let name = fields["recipe"].flatMap(recipeName) ?? stem
     let summary = fields.text("summary") ?? ""
     let inputs = fields["inputs"].map(InputReader(findings: findings, compiler: compiler).read) ?? []
-    let triggers = TriggerReader(
-      findings: findings, compiler: compiler, recipe: name, inputs: inputs, zone: fields["zone"],
-      environment: environment, calls: calls
-    ).read(environment.passesOverTriggers ? nil : fields["on"])
+    let entries = TriggerReader(
+      findings: findings, compiler: compiler, recipe: name, title: summary.isEmpty ? name : summary, inputs: inputs,
+      zone: fields["zone"], environment: environment, calls: calls)
+    let read = entries.read(environment.passesOverTriggers ? nil : fields["on"])
     let concurrency = fields["concurrencyGroup"].flatMap(policies.concurrency)
     let queue = queue(fields)
     let steps = StepReader(
@@ -252,6 +254,7 @@ struct RecipeReader {
     let (outputs, outputType) =
       fields["outputs"].map { compiler.outputs($0, of: "recipe '\(name)'", in: scope) }
       ?? ([], .object(ObjectType("recipe '\(name)'", fields: [])))
+    let triggers = entries.answering(read, from: outputType)
     // However the run ended, a name or a step of the top level may not be there.
     let handlers = scope.afterwards(from: first)
     let onFailure = fields["onFailure"].map { value in
@@ -266,12 +269,14 @@ struct RecipeReader {
     }
     if !environment.passesOverTriggers { compiler.refuseUnevaluated(in: findings.document.root) }
     guard let block, steps.called.areWhole else { return nil }
-    return Recipe(
+    let recipe = Recipe(
       name: name, summary: summary, source: findings.source, inputs: inputs, triggers: triggers,
       concurrency: concurrency, queue: queue, steps: block, outputs: outputs, onFailure: onFailure, finally: finally,
       secrets: compiler.secrets, topLevelNames: scope.size - first.size, called: steps.called.recipes,
       outputType: outputType, zone: compiler.zone, folderZone: environment.zone,
       isTool: isTool(fields, inputs))
+    for warning in recipe.warningsOfOpenForms { findings.add(warning) }
+    return recipe
   }
 
   private func isTool(_ fields: Fields, _ inputs: [Recipe.Input]) -> Bool {

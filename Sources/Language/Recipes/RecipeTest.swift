@@ -71,6 +71,8 @@ package struct RecipeTest: Sendable {
     /// A file is written in the folder, or removed.
     case file(path: String, bytes: [UInt8]?)
     case decide(step: String?, isApproved: Bool, by: String, comment: String?)
+    /// A person answers a question for values.
+    case answer(step: String?, fields: ValueMap, by: String, comment: String?)
     case cancel
     /// A schedule starts a run out of turn; nil for the only one.
     case trigger(schedule: String?)

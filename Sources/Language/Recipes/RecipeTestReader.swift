@@ -242,6 +242,7 @@ struct RecipeTestReader {
     case "signal": return value.flatMap(signal)
     case "file": return value.flatMap(file)
     case "approve", "reject": return decide(value, isApproved: word == "approve")
+    case "answer": return value.flatMap { answer($0, at: key) }
     case "fault":
       guard let value else { return nil }
       return .sandboxes(calls(value, of: "'fault'") { plugin, value in parameters("fault", of: plugin, value) })
@@ -319,6 +320,35 @@ struct RecipeTestReader {
     }
     return .decide(
       step: step, isApproved: isApproved, by: fields.text("by") ?? "tester", comment: fields.text("comment"))
+  }
+
+  private func answer(_ value: Value, at key: Value) -> RecipeTest.Kind? {
+    guard let fields = Fields(value, of: "'answer'", .testedAnswer, findings) else { return nil }
+    let step = fields["step"].flatMap { value in
+      findings.text(value, of: "'step'").flatMap { check(step: $0, at: value) ? $0 : nil }
+    }
+    guard let given = fields.require("fields", "the values, by the names of the fields") else { return nil }
+    let asks = recipe.all.flatMap(\.allSteps).compactMap { found -> (element: String, ask: Ask)? in
+      if case .ask(let ask) = found.kind { (found.element, ask) } else { nil }
+    }
+    let element = step.map { $0.split(separator: "/").last.map(String.init) ?? $0 }
+    let asked = element.map { name in asks.filter { $0.element.hasSameScalars(as: name) } } ?? asks
+    if asked.isEmpty {
+      findings.error(
+        step.map { "'\($0)' asks for no values; a decision is given by 'approve' or 'reject'" as MessageText }
+          ?? "the recipe has no step with 'ask'", at: fields["step"] ?? key)
+    }
+    // Where several steps are possible, the run tells which of them asks.
+    if asked.count == 1, let inputs = asked.first?.ask.fields.map(\.input) {
+      _ = findings.inputs(given, for: inputs, at: key) { input in
+        "the answer needs the field '\(input.name)' (\(input.kind)); add it under 'fields'"
+      } computed: { value, _ in
+        findings.error("an expression isn't allowed here; write the value out", at: value)
+        return nil
+      }
+    }
+    return .answer(
+      step: step, fields: given.map ?? ValueMap(), by: fields.text("by") ?? "tester", comment: fields.text("comment"))
   }
 
   // MARK: Sandboxes
@@ -475,7 +505,7 @@ struct RecipeTestReader {
         if case .cases(let cases) = step.kind { known += cases.list.compactMap(\.element) }
       }
     }
-    known += ["#onError", "#onFailure", "#finally"]
+    known += ["#onError", "#onFailure", "#finally", "#tell"]
     for part in path.split(separator: "/") {
       let name = String(part.prefix { !"[~!".contains($0) })
       if known.contains(where: { $0.hasSameScalars(as: name) }) { continue }

@@ -43,9 +43,46 @@ package enum RecipeTypes {
         .init("approved", .bool, summary: "Whether it was approved."),
         .init("by", .string, isOptional: mayTimeOut, summary: "The person who decided."),
         .init("at", .timestamp, isOptional: mayTimeOut, summary: "When the person decided."),
+        .init(
+          "via", .string, isOptional: mayTimeOut,
+          summary: "How the decision came: `link`, `login`, `token`, `command` or `chat`."),
         .init("comment", .string, isOptional: true, summary: "The person's comment."),
       ])
   }
+
+  /// The type of an answer to a question with these fields.
+  static func answer(_ fields: ValueType) -> ObjectType {
+    ObjectType(
+      "answer",
+      fields: [
+        .init("fields", fields, summary: "The values, by name."),
+        .init("by", .string, summary: "The person who answered."),
+        .init("at", .timestamp, summary: "When the person answered."),
+        .init("via", .string, summary: "How the answer came: `link`, `login`, `token`, `command` or `chat`."),
+        .init("comment", .string, isOptional: true, summary: "The person's comment."),
+      ])
+  }
+
+  /// The type of `question` in the steps of `tell`.
+  static let question = ObjectType(
+    "question",
+    fields: [
+      .init("prompt", .string, summary: "The question."),
+      .init("by", .list(.string), summary: "The people who are asked; anyone if empty."),
+      .init(
+        "links",
+        .list(
+          .object(
+            ObjectType(
+              "link",
+              fields: [
+                .init("name", .string, summary: "The person; empty where anyone may answer."),
+                .init("link", .string, summary: "The address that carries the person's right to answer."),
+              ]))), summary: "A link for each person, which carries the right to answer."),
+      .init("link", .string, summary: "The first of the links."),
+      .init("url", .string, summary: "The address of the question's page, which needs a login."),
+      .init("until", .timestamp, isOptional: true, summary: "Until when the question can be answered."),
+    ])
 
   /// The type of one item's outcome in a loop with `onItemError: continue`.
   static func outcome(of output: ValueType) -> ObjectType {

@@ -34,6 +34,12 @@ extension Repetition {
   }
 }
 
+extension QuestionSettings {
+  fileprivate var references: [ValueReference] {
+    prompt.references + (yes?.references ?? []) + (no?.references ?? [])
+  }
+}
+
 extension Step {
   /// The values that its own expressions read; steps inside it don't count.
   package var ownReferences: [ValueReference] {
@@ -49,7 +55,8 @@ extension Step {
     case .wait(.duration(let expression)), .wait(.until(let expression)): found += expression.references
     case .wait(.event(_, let match, _, _)): found += match?.references ?? []
     case .wait(.span): break
-    case .approval(let approval): found += approval.prompt.references
+    case .approval(let approval): found += approval.question.references
+    case .ask(let ask): found += ask.question.references + ask.fields.flatMap { $0.fallback?.references ?? [] }
     case .parallel: break
     case .block(_, let outputs): found += outputs?.flatMap(\.template.references) ?? []
     case .cases(let cases):
@@ -72,6 +79,7 @@ extension Step {
     case .parallel(let branches): found += branches.map { (.branch($0.name), "/\($0.name)/", $0.block) }
     default: break
     }
+    if let block = question?.tell { found.append((.tell, QuestionSettings.tellPrefix, block)) }
     if let block = onError?.steps { found.append((.handler, "!/", block)) }
     return found
   }
@@ -79,6 +87,8 @@ extension Step {
   /// The role of a block inside a step.
   package enum BlockRole: Sendable, Equatable {
     case block, branch(String), handler
+    /// The steps that tell people of a question.
+    case tell
     /// One of several cases, by its name.
     case choice(String)
   }

@@ -11,17 +11,17 @@ extension Recipe {
       notes: [Diagnostic.Note("it is taken here", at: Diagnostic.Location(other, 0..<0))])
   }
 
-  /// The paths of its webhooks.
-  package var webhookPaths: [String] { triggers.compactMap { $0.webhook?.path } }
+  /// The paths of its webhooks and forms.
+  package var paths: [String] { triggers.compactMap(\.path) }
 
-  /// The faults of webhooks whose paths another file has already.
+  /// The faults of webhooks and forms whose paths another file has already.
   ///
   /// - Parameter owner: The owner of a path, in words; nil if the path is free.
   package func pathsAreTaken(_ owner: (String) -> String?) -> [Diagnostic] {
     triggers.compactMap { trigger in
-      guard let path = trigger.webhook?.path, let other = owner(path) else { return nil }
+      guard let path = trigger.path, let other = owner(path) else { return nil }
       return Diagnostic(
-        "the webhook's path '\(path)' is that of \(other) already; give one of them another 'path'",
+        "the \(trigger.form == nil ? "webhook" : "form")'s path '\(path)' is that of \(other) already; give one of them another 'path'",
         at: trigger.location)
     }
   }

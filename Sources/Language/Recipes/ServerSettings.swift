@@ -45,6 +45,10 @@ package struct ServerSettings: Sendable, Equatable {
   /// Whether other machines may connect.
   package var allowsRemote = false
   package var tools = ToolSettings()
+  /// Who asks, for people who come by a link or log in.
+  package var name: String?
+  /// Where they can ask back.
+  package var contact: String?
 
   package init() {}
 
@@ -65,7 +69,7 @@ package struct ServerSettings: Sendable, Equatable {
       "other machines can reach \(remote.text), on which the agent would listen; 'server' in errand.yaml needs \(list)"
   }
 
-  /// Reads `{listen, publicURL, allowRemote, mcp}`.
+  /// Reads `{listen, publicURL, allowRemote, mcp, name, contact}`.
   static func read(_ value: Value, _ findings: Findings) -> ServerSettings {
     var settings = ServerSettings()
     guard let fields = Fields(value, of: "'server'", .server, findings) else { return settings }
@@ -96,6 +100,8 @@ package struct ServerSettings: Sendable, Equatable {
           "'publicURL' takes a scheme and a host, such as https://errand.example.org, but is '\(text)'", at: value)
       }
     }
+    settings.name = fields.text("name")
+    settings.contact = fields.text("contact")
     if let value = fields["mcp"] { settings.tools = ToolSettings.read(value, findings) }
     if let value = fields["allowRemote"] { settings.allowsRemote = findings.bool(value, of: "'allowRemote'") ?? false }
     return settings

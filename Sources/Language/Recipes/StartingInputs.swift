@@ -162,6 +162,10 @@ extension Scope {
       scope.declare("run", .object(run))
       scope.explainEvents()
       scope.declareGathered(webhook.form.type, trigger.batch)
+    case .form(let form):
+      scope.declare("run", .object(run))
+      scope.explainEvents()
+      scope.declare("event", form.form.type)
     case .afterRecipe(_, let status, let outputs):
       scope.declare("run", .object(run))
       scope.explainAbsence(ofVariable: "outputs", "they are `event.outputs`")

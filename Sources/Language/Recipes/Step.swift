@@ -53,6 +53,7 @@ package final class Step: Sendable {
     case bindings([NamedTemplate])
     case wait(Wait)
     case approval(Approval)
+    case ask(Ask)
     case parallel([Branch])
     case block(Block, outputs: [NamedTemplate]?)
     case cases(Cases)
@@ -66,6 +67,15 @@ package final class Step: Sendable {
     return names.contains { $0.template.reads("now") } || !(condition?.program.references("now").isEmpty ?? true)
   }
 
+  /// The question to people that it asks; nil if it asks none.
+  package var question: QuestionSettings? {
+    switch kind {
+    case .approval(let approval): approval.question
+    case .ask(let ask): ask.question
+    default: nil
+    }
+  }
+
   /// The words for the step in progress lines and messages.
   package var title: String { name ?? id ?? work }
 
@@ -76,6 +86,7 @@ package final class Step: Sendable {
     case .bindings(let names): "let \(names.map(\.name).joined(separator: ", "))"
     case .wait: "wait"
     case .approval: "approve"
+    case .ask: "ask"
     case .parallel: "parallel"
     case .block: "steps"
     case .cases(let cases): cases.isSwitch ? "switch" : "steps"
@@ -255,14 +266,56 @@ package enum Wait: Sendable {
   case event(name: String, match: RecipeExpression?, form: EventForm, onTimeout: OnTimeout)
 }
 
+/// A question to people, as every step that asks has it.
+package struct QuestionSettings: Sendable {
+  package var prompt: ValueTemplate
+  package var by: [String]
+  /// The consequences, for the person who decides.
+  package var yes: ValueTemplate?
+  package var no: ValueTemplate?
+  /// Whether the question is shown with its address.
+  package var hasLink: Bool
+  /// How long a link carries the right to answer; as long as the question is open if nil, at most 30 days.
+  package var linkLifetime: TimeSpan?
+  /// Steps that run once the question is asked; they see `question`, which is the first variable of their block.
+  package var tell: Block?
+  package var onTimeout: OnTimeout
+
+  /// The part of paths between the step and the steps of `tell`.
+  package static let tellPrefix = "/#tell/"
+  /// How long a link may carry the right at most.
+  package static let longestLink = TimeSpan.seconds(30 * 86_400)
+  /// How long a step in `tell` may wait at most.
+  package static let longestWait = TimeSpan.seconds(3600)
+}
+
 /// Waiting for a person's decision.
 package struct Approval: Sendable {
   package enum OnReject: String, CaseIterable, Sendable { case end, `continue` }
 
-  package var prompt: ValueTemplate
-  package var by: [String]
-  /// Whether the question has an address.
-  package var hasLink: Bool
-  package var onTimeout: OnTimeout
+  package var question: QuestionSettings
   package var onReject: OnReject
+}
+
+/// Asking a person for typed values.
+package struct Ask: Sendable {
+  package var question: QuestionSettings
+  package var fields: [AskedField]
+  /// The type of the answer.
+  package let type: ValueType
+
+  /// The most fields of a question.
+  static let mostFields = 40
+}
+
+/// A value that a person is asked for.
+package struct AskedField: Sendable {
+  /// The declaration; a computed default is null.
+  let input: Recipe.Input
+  /// The declaration as the recipe has it, without a computed default.
+  let written: Value
+  /// The default, if it is computed when the question is asked: a mapping with `default`.
+  let fallback: ValueTemplate?
+
+  package var name: String { input.name }
 }

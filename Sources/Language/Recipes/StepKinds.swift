@@ -285,31 +285,24 @@ extension StepReader {
 
   private static func until(_ instant: Timestamp) -> String { "until: \"timestamp('\(instant)')\"" }
 
-  func approval(_ value: Value, scope: Scope, timeout: inout TimeLimits?) -> (Step.Kind?, ValueType) {
+  func approval(
+    _ value: Value, scope: Scope, over: OverPaths, timeout: inout TimeLimits?
+  ) -> (Step.Kind?, ValueType) {
     let form = value.string.map { prompt in
       let form = "{ prompt: \(JSON.quoted(prompt)) }"
       return MessageText("approve: \(form)", [.verbatim(form)])
     }
     guard let fields = Fields(value, of: "'approve'", .approval, findings, form: form) else { return (nil, .dyn) }
-    let prompt = fields.require("prompt", "the question that the person is asked").flatMap {
-      compiler.text($0, of: "'prompt'", in: scope)
-    }
-    let by = fields.texts("by") ?? []
-    let hasLink = fields.bool("link") ?? false
-    if hasLink, !environment.hasServer, let link = fields["link"] {
-      findings.warning(
-        "errand.yaml has no 'server', so the question has no address; add server: { listen: 127.0.0.1:7373 }", at: link)
-    }
-    let onTimeout = limit(fields, &timeout)
+    let question = question(fields, scope: scope, over: over, timeout: &timeout)
     let onReject: Approval.OnReject = fields.choice("onReject") ?? .end
-    let approval = prompt.map {
-      Step.Kind.approval(Approval(prompt: $0, by: by, hasLink: hasLink, onTimeout: onTimeout, onReject: onReject))
-    }
-    return (approval, .object(RecipeTypes.approval(mayTimeOut: onTimeout == .continue)))
+    return (
+      question.map { .approval(Approval(question: $0, onReject: onReject)) },
+      .object(RecipeTypes.approval(mayTimeOut: mayTimeOut(question, fields)))
+    )
   }
 
-  /// Reads `timeout` and `onTimeout` of a wait or an approval.
-  private func limit(_ fields: Fields, _ timeout: inout TimeLimits?) -> OnTimeout {
+  /// Reads `timeout` and `onTimeout` of a wait or a question.
+  func limit(_ fields: Fields, _ timeout: inout TimeLimits?) -> OnTimeout {
     if let member = fields.member("timeout") {
       if timeout != nil { findings.error("the step has a 'timeout' already; one of the two is enough", at: member.key) }
       timeout = TimeLimits(total: fields.duration("timeout"))

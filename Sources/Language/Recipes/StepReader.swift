@@ -151,6 +151,8 @@ struct StepReader {
     let carried = repeats.map { repeating.carried(in: $0, scope: &inner) } ?? []
 
     var (kind, type): (Step.Kind?, ValueType) = (nil, .dyn)
+    // Whether the step's value is absent after its time limit.
+    var mayTimeOut = false
     if let member = kinds.first {
       switch member.name {
       case "uses":
@@ -160,7 +162,8 @@ struct StepReader {
       case "let":
         (kind, type) = bindings(member.value, isConditional: condition != nil, inner: inner, scope: &scope)
       case "wait": (kind, type) = wait(member.value, scope: inner, timeout: &timeout)
-      case "approve": (kind, type) = approval(member.value, scope: inner, timeout: &timeout)
+      case "approve": (kind, type) = approval(member.value, scope: inner, over: overInside, timeout: &timeout)
+      case "ask": (kind, type, mayTimeOut) = ask(member.value, scope: inner, over: overInside, timeout: &timeout)
       case "parallel": (kind, type) = parallel(member.value, scope: inner, outer: &scope, over: overInside)
       case "steps" where fields["else"] != nil:
         (kind, type) = alternatives(
@@ -208,7 +211,7 @@ struct StepReader {
       type = loop == nil ? .dyn : .list(givesOutcomes ? .object(RecipeTypes.outcome(of: type)) : type)
     }
     let isAlternative: Bool = if case .cases(let cases)? = kind { !cases.isSwitch } else { fields["else"] != nil }
-    let mayBeAbsent = condition != nil && !isAlternative || onError != nil && loop == nil && !givesValue
+    let mayBeAbsent = mayTimeOut || condition != nil && !isAlternative || onError != nil && loop == nil && !givesValue
     let id = fields["id"].flatMap { self.id($0, giving: type, mayBeAbsent: mayBeAbsent, in: &scope) }
     if let id, let word = kinds.first?.name, ["let", "fail"].contains(word) {
       scope.withdraw(step: id, "a '\(word)' step has no value")

@@ -43,6 +43,7 @@ extension KeySet {
     Key("file", .keys(.testedFile), "A file is added, changed or removed.", isKind: true),
     Key("approve", .definition("decision"), "A person approves the run's question.", isKind: true),
     Key("reject", .definition("decision"), "A person rejects the run's question.", isKind: true),
+    Key("answer", .keys(.testedAnswer), "A person gives the values that the run asks for.", isKind: true),
     Key("cancel", .bool, "A person cancels the run.", isKind: true),
     Key("trigger", .text(), "A schedule starts a run now, before its next slot.", isKind: true),
     Key(
@@ -76,6 +77,13 @@ extension KeySet {
   static let decision = KeySet([
     Key("step", .text(), "The path of the step that asks."),
     Key("by", .text(), "The person who decides."),
+    Key("comment", .text(), "The person's comment."),
+  ])
+
+  static let testedAnswer = KeySet([
+    Key("step", .text(), "The path of the step that asks."),
+    Key("fields", .object, "The values, by the names of the fields.", isRequired: true),
+    Key("by", .text(), "The person who answers."),
     Key("comment", .text(), "The person's comment."),
   ])
 

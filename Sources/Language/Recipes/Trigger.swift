@@ -39,6 +39,7 @@ package struct Trigger: Sendable {
     /// - Parameter settle: How long a file must have stayed unchanged.
     case file(FilePattern, settle: TimeSpan, existing: Existing)
     case webhook(Webhook)
+    case form(WebForm)
   }
 
   /// Events or files that start one run together: at most `max` of them, within `span` of the first.
@@ -65,6 +66,7 @@ package struct Trigger: Sendable {
     case .file(let pattern, settle: _, existing: _): return "on files \(pattern.text)\(gathered)"
     case .webhook(let webhook):
       return "on POST \(webhook.address)\(webhook.signal.map { ", sent as the event '\($0)'" } ?? "")\(gathered)"
+    case .form(let form): return "on the form \(form.address)"
     }
   }
 

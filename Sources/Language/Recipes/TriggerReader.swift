@@ -9,6 +9,8 @@ struct TriggerReader {
   let compiler: ExpressionCompiler
   /// The recipe's name.
   let recipe: String
+  /// The heading of a form that has none of its own.
+  let title: String
   let inputs: [Recipe.Input]
   /// The recipe's own `zone`.
   let zone: Value?
@@ -38,8 +40,8 @@ struct TriggerReader {
       } else if items.count > 1, fields["id"] == nil {
         findings.error("an entry of several needs an 'id': it is part of what tells their slots apart", at: item)
       }
-      if let path = trigger?.webhook?.path, !paths.insert(path).inserted {
-        findings.error("the path '\(path)' is taken by another entry", at: item["webhook"] ?? item)
+      if let path = trigger?.path, !paths.insert(path).inserted {
+        findings.error("the path '\(path)' is taken by another entry", at: item["webhook"] ?? item["form"] ?? item)
       }
       return trigger
     }
@@ -72,7 +74,7 @@ struct TriggerReader {
         "'overlap' isn't allowed beside '\(word)'; it goes with \(KeySet.queued.joined(separator: ", "))",
         at: member.key)
     }
-    if word == "webhook" {
+    if word == "webhook" || word == "form" {
       trigger.overlap = fields["overlap"] == nil ? .bufferAll : fields.choice("overlap") ?? .bufferAll
       if let webhook = trigger.webhook { checkSignal(webhook, fields) }
     }
@@ -86,7 +88,12 @@ struct TriggerReader {
     if word != "every", let member = fields.member("from") {
       findings.error("'from' goes with 'every'; beside '\(word)' it is 'start'", at: member.key)
     }
-    trigger.inputs = findings.inputs(fields["inputs"], for: inputs, at: member.key) { input in
+    var given = fields["inputs"]
+    // A form without 'fields' asks for the inputs themselves.
+    if let form = trigger.form, member.value["fields"] == nil {
+      given = self.inputs(given, from: form, at: member.value)
+    }
+    trigger.inputs = findings.inputs(given, for: inputs, at: member.key) { input in
       "runs of this entry need the input '\(input.name)' (\(input.kind)); add it under 'inputs'"
     } computed: { value, input in
       compiler.input(value, input, of: trigger)
@@ -113,6 +120,7 @@ struct TriggerReader {
     case "event": return event(member.value)
     case "afterRecipe": return afterRecipe(member.value, readsOutputs: readsEvent)
     case "file": return file(member.value)
+    case "form": return form(member.value, of: entry)
     default: return webhook(member.value, of: entry)
     }
   }

@@ -15,6 +15,10 @@ package struct Webhook: Sendable {
   package var signal: String?
   package var match: RecipeExpression?
   package var form: EventForm
+  /// The answers to requests; the first that fits is sent.
+  package var answers: [Answer] = []
+  /// `answer` as it is written, until the type of the recipe's outputs is known.
+  var unreadAnswers: Value?
   /// The secrets that deliveries are verified with, by their names.
   package var secrets: [(name: String, location: Diagnostic.Location?)]
 

@@ -17,7 +17,7 @@ extension TriggerReader {
           path: entry, verification: .none, dedupeFor: Webhook.dedupeFor, headers: [], form: EventForm(ofDelivery: nil),
           secrets: []))
     }
-    let path = fields["path"].flatMap(hookPath) ?? entry
+    let path = fields["path"].flatMap(addressPath) ?? entry
     let data = fields["type"].map {
       TypeReader(findings: findings).read($0, of: "the type of the event's data") ?? .dyn
     }
@@ -52,9 +52,10 @@ extension TriggerReader {
           + "or a shorter 'dedupeFor'", at: member.key)
     }
     let headers = (fields.texts("headers") ?? []).filter { isFieldName($0, at: fields["headers"] ?? value) }
-    let webhook = Webhook(
+    var webhook = Webhook(
       path: path, verification: verification ?? .none, id: id, dedupeFor: dedupeFor ?? Webhook.dedupeFor,
       headers: headers, signal: fields.text("signal"), match: match, form: form, secrets: secrets)
+    webhook.unreadAnswers = fields["answer"]
     return .webhook(webhook)
   }
 
@@ -70,7 +71,8 @@ extension TriggerReader {
     }
   }
 
-  private func hookPath(_ value: Value) -> String? {
+  /// The part of an address after its root.
+  func addressPath(_ value: Value) -> String? {
     guard let text = findings.text(value, of: "'path'") else { return nil }
     let parts = text.utf8.split(separator: ASCII.slash, omittingEmptySubsequences: false)
     let isSound = parts.allSatisfy { part in

@@ -113,11 +113,15 @@ package struct SocketName: Sendable {
   package let port: Int
 
   /// Nil if the descriptor isn't a socket.
-  package init?(of descriptor: Int32) {
+  ///
+  /// - Parameter isPeer: Whether the other end of a connection is meant.
+  package init?(of descriptor: Int32, isPeer: Bool = false) {
     var address = sockaddr_storage()
     var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
     let isKnown = withUnsafeMutablePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) == 0 }
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        (isPeer ? getpeername(descriptor, $0, &size) : getsockname(descriptor, $0, &size)) == 0
+      }
     }
     guard isKnown else { return nil }
     isLocal = Int32(address.ss_family) == AF_UNIX

@@ -15,6 +15,8 @@ package struct HTTPServerRequest: Sendable {
   package var body: [UInt8]
   /// The account at the other end of a Unix socket, as the kernel names it; nil over the network.
   package var account: uid_t?
+  /// The numeric address at the other end of the connection, over the network.
+  package var address: String?
 
   package init(_ method: String, _ target: String, headers: HTTPHeaders = [:], body: [UInt8] = []) {
     self.method = method

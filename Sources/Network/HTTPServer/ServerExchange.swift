@@ -66,6 +66,7 @@ final class ServerExchange: @unchecked Sendable {
       self.connection = connection
       request.method = String(cString: method)
       request.account = core.isLocal ? UnixPeer(of: cmicrohttpd_socket(connection))?.account : nil
+      request.address = core.isLocal ? nil : SocketName(of: cmicrohttpd_socket(connection), isPeer: true)?.host
       return readHead(connection)
     case .body where !part.isEmpty:
       return receive(part)

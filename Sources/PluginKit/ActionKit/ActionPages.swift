@@ -119,7 +119,7 @@ package struct FieldRow: Sendable {
   package var presence: String
   /// The field's sentence, and sentences for its limits and former names.
   package var sentences: String
-  /// What to do instead of giving it.
+  /// The advice instead of giving it.
   package var deprecation: String?
 
   fileprivate var inMarkdown: String {
@@ -146,7 +146,7 @@ extension ObjectSchema {
     fields.contains { $0.isVolatile || $0.type.nested?.schema.hasVolatile == true }
   }
 
-  /// The fields, each followed by those of its nested set.
+  /// The fields, each followed by the fields of its nested set.
   ///
   /// - Parameter isGiven: Whether recipes give them, as opposed to those of an output.
   package func rows(isGiven: Bool) -> [FieldRow] { rows(path: "", isGiven: isGiven) }

@@ -34,7 +34,7 @@ extension Field where Wrapped: FieldValue {
   ///
   /// - Parameters:
   ///   - summary: One sentence that says what the name cannot.
-  ///   - limits: The limits on values, or marks such as `.volatile` and `.mayHoldSecret`.
+  ///   - limits: The limits on values, or marks such as `.volatile`, `.isFile` and `.mayHoldSecret`.
   ///   - aliases: Former names, which are still accepted.
   ///   - deprecated: What to do instead of giving the field.
   public init(
@@ -70,6 +70,7 @@ final class FieldDeclaration: Sendable {
   let aliases: [String]
   let deprecation: String?
   let isVolatile: Bool
+  let isFile: Bool
   let secrecy: FieldSecrecy
 
   init<Wrapped: FieldValue>(
@@ -84,10 +85,12 @@ final class FieldDeclaration: Sendable {
     if limits.isEmpty {
       self.limits = []
       isVolatile = false
+      isFile = false
       secrecy = .none
     } else {
       self.limits = limits.flatMap { $0.limits }
       isVolatile = limits.contains { $0.isVolatile }
+      isFile = limits.contains { $0.isFile }
       secrecy = limits.secrecy()
     }
   }
@@ -129,9 +132,11 @@ extension FieldDeclaration {
     if case .optional = type { isOptional = true }
     // An optional field without a value is absent, which `isOptional` says already.
     let fallback = (try? encoded(at: place)).flatMap { isOptional && $0.isNull ? nil : $0 }
-    return FieldSchema(
+    var schema = FieldSchema(
       name, type.required, summary, isOptional: isOptional, fallback: fallback, limits: limits, aliases: aliases,
       deprecation: deprecation, isVolatile: isVolatile, secrecy: secrecy)
+    schema.isFile = isFile
+    return schema
   }
 }
 

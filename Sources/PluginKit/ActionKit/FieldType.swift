@@ -150,6 +150,8 @@ public struct FieldSchema: Sendable {
   public var deprecation: String?
   /// Whether it says how or when a response came, so that it differs from one response to the next.
   public var isVolatile: Bool
+  /// Whether it is the full path of a file that the action wrote.
+  public var isFile = false
   /// Whether it accepts a value that was computed from a secret, though its type isn't secret.
   public var secrecy: FieldSecrecy
 
@@ -249,6 +251,21 @@ public struct ObjectSchema: Sendable {
     }
     return .map(lasting)
   }
+
+  /// The files that an output says the action wrote: their paths, and their sizes if a field `bytes` is beside a path.
+  package func files(in output: Value) -> [(path: String, bytes: Int?)] {
+    guard let map = output.map else { return [] }
+    return fields.flatMap { field -> [(path: String, bytes: Int?)] in
+      guard let value = map[field.name] else { return [] }
+      if field.isFile { return value.string.map { [($0, map["bytes"]?.int)] } ?? [] }
+      guard let nested = field.type.nested?.schema else { return [] }
+      let items = value.list ?? (value.map.map { _ in [value] } ?? [])
+      return items.flatMap { nested.files(in: $0) }
+    }
+  }
+
+  /// Whether an output may say that the action wrote a file.
+  package var hasFiles: Bool { fields.contains { $0.isFile || $0.type.nested?.schema.hasFiles == true } }
 
   /// A value that was read from JSON or YAML, with its instants, lengths of time, octets and doubles restored.
   public func restored(_ value: Value) -> Value {

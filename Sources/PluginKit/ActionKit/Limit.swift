@@ -24,6 +24,8 @@ public struct FieldLimit<Limited: Sendable>: Sendable {
   var limits: [Limit] = []
   /// Whether it marks the field as volatile; it then limits no values.
   var isVolatile = false
+  /// Whether it marks the field as the path of a file; it then limits no values.
+  var isFile = false
   /// The secrecy that it gives the field; it then limits no values.
   var secrecy = FieldSecrecy.none
 }
@@ -59,6 +61,13 @@ extension FieldLimit {
   ///
   /// It differs from one response to the next, even for the same request; a plan stays valid when it changes.
   public static var volatile: Self { Self(isVolatile: true) }
+}
+
+extension FieldLimit where Limited == String {
+  /// Not a limit, but a mark for an output that is the full path of a file that the action wrote.
+  ///
+  /// Pages offer the file as long as nothing has changed it.
+  public static var isFile: Self { Self(isFile: true) }
 }
 
 extension FieldLimit {

@@ -100,6 +100,7 @@ package struct PluginReview {
       if !isFromOutside { reviewSentence(field.summary, "\(name): the text") }
       if !isFromOutside, let deprecation = field.deprecation { reviewSentence(deprecation, "\(name): the deprecation") }
       if field.isVolatile, !isOutput { faults.append("\(name): only an output differs from one answer to the next") }
+      if field.isFile, !isOutput { faults.append("\(name): only an output is a file that was written") }
       if field.secrecy != .none, isOutput { faults.append("\(name): only an input may hold a secret") }
       reviewType(field.type, name, isOutput: isOutput)
       for limit in field.limits { review(limit, name) }

@@ -77,6 +77,14 @@ public struct LocalFiles: Sendable {
     rules = Rules(limit: limit)
   }
 
+  /// Creates access to files below the folder of errand.yaml and below other folders, given by their full paths.
+  package init(others: [String]) {
+    folder = nil
+    self.others = others
+    maxBytes = 64 << 20
+    rules = Rules()
+  }
+
   /// The file at a recipe's path; it needn't exist.
   package func file(_ path: String, in context: ActionContext) throws(ActionError) -> LocatedFile {
     func place(_ path: String) -> String { context.standIn?.place(of: context.path(path)) ?? context.path(path) }

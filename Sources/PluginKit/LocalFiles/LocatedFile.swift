@@ -68,6 +68,32 @@ package struct LocatedFile: Sendable {
     }
   }
 
+  /// The bytes of a file that a run wrote, or nil if it has changed since.
+  ///
+  /// It has to be one that an action may write. Everything is found out about the opened file, so that another one can't
+  /// take its place meanwhile.
+  ///
+  /// - Parameters:
+  ///   - instant: The instant since which neither its content nor its status has changed.
+  ///   - count: Its size, if that is known.
+  package func bytes(
+    unchangedSince instant: Timestamp, count: Int?, limit: Int
+  ) async throws(ActionError) -> [UInt8]? {
+    try await call { () throws(ActionError) in
+      let folder = try folder(.write)
+      let file = try opened(.write, in: folder, O_RDONLY)
+      func isUnchanged() -> Bool {
+        var status = stat()
+        guard fstat(file.number, &status) == 0 else { return false }
+        let changes = [status.st_mtim, status.st_ctim].map { Timestamp(seconds: $0.tv_sec, nanoseconds: $0.tv_nsec) }
+        return changes.allSatisfy { $0.map { $0 <= instant } ?? false } && count.map { $0 == status.st_size } ?? true
+      }
+      guard isUnchanged() else { return nil }
+      let bytes = try checked { () throws(FileError) in try file.readAll(path, limit: limit) }
+      return isUnchanged() ? bytes : nil
+    }
+  }
+
   /// The bytes of the file, or nil if it doesn't exist.
   package func readIfThere(limit: Int) async throws(ActionError) -> [UInt8]? {
     do throws(ActionError) { return try await read(limit: limit) } catch  where error.kind == .notFound { return nil }

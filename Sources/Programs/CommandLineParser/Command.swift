@@ -169,7 +169,8 @@ extension Command {
       faults += repeats(in: command.arguments.map(\.name) + options.map(\.name)).map {
         "'\(path)' has two meanings of '\($0)'"
       }
-      for argument in command.arguments.dropLast() where argument.count != 1...1 {
+      for (argument, next) in zip(command.arguments, command.arguments.dropFirst())
+      where argument.count != 1...1 && (argument.count != 0...1 || next.count != 0...1) {
         faults.append("'\(path)' has arguments after '\(argument.name)', which may take any number of words")
       }
       if let name = command.defaultSubcommand, command.subcommand(name) == nil {

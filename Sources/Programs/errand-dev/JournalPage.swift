@@ -142,6 +142,8 @@ private let examples = {
     #"{"key":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae","caller":"token:ada","request":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}"#
   let resolution =
     #"{"choice":"retry","by":"ada","at":"2026-11-20T09:00:00Z","doubt":"the program stopped during the attempt","key":\#(key)}"#
+  let link =
+    #"{"name":"ada","sha256":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae","round":1,"until":"2026-11-27T09:00:00Z"}"#
   return #"""
     A run was accepted. `zone` is the zone of errand.yaml at that time, for recipes that name none. `needs` and `queue` say which of several programs that share a database may claim the run.
     {"event":"runCreated",\#(run),"recipe":"averages","file":"recipes/averages.yaml","folder":"/home/ada/school","texts":{"recipes/averages.yaml":"steps: []\n"},"inputs":{"markbook":5},"overrides":{"connections.markbook.baseURL":"http://127.0.0.1:8080"},"sandbox":false,"program":"errand 0.2","language":2,"cause":{"kind":"event","schedule":"averages/handed-in","slot":"2026-11-20T09:00:00Z","event":"e-7","path":"inbox/a.csv","run":"019a9fd5-0000-7000-8000-000000000000","by":"ci","isToken":true,"assistant":"scribe"},"group":{"name":"markbook","limit":1,"onLimit":"queue"},"attempt":2,"key":{"key":"2026-11","caller":"ada","request":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},"zone":"Europe/Berlin","base":"https://errand.example.org","needs":["plugin:markbook","secret:MARKBOOK_KEY"],"queue":"nightly"}
@@ -169,12 +171,18 @@ private let examples = {
     {"event":"valueSet","at":"2026-11-20T09:00:00Z","name":"last","value":7,"condition":{"value":6},"change":{"run":"019a9fd5-0000-7000-8000-000000000001","step":"remember"}}
     A stored value was removed.
     {"event":"valueRemoved","at":"2026-11-20T09:00:00Z","name":"last","condition":{"value":7},"change":{"run":"019a9fd5-0000-7000-8000-000000000001","step":"forget"}}
-    A step began to wait, or now waits for something else.
-    {"event":"stepWaits",\#(run),"step":"ask","now":"2026-11-20T09:00:00Z","wait":{"kind":"approval","wakeAt":"2026-11-21T09:00:00Z","event":"handed-in","prompt":"Send the marks?","by":["ada"],"url":"https://errand.example.org/approvals/r1/ask","rounds":3,"limit":"'shop' allows 60 requests in 1m","since":"2026-11-20T09:00:00Z"}}
-    A person gave a decision on a step that asks for one.
-    {"event":"decisionGiven","run":"019a9fd5-0000-7000-8000-000000000001","step":"ask","decision":{"isApproved":true,"by":"ada","at":"2026-11-20T09:00:00Z","comment":"checked","key":\#(key)}}
-    An event was received. No id is received twice. For a delivery to a webhook, `delivery` holds the schedule that may consume it, the digests that distinguish it from others, the instant when Errand forgets them, the reason why its body can't be read, and the earlier delivery that it repeats, if any.
-    {"event":"eventReceived","id":"e-7","name":"handed-in","data":{"pupil":3},"run":"019a9fd5-0000-7000-8000-000000000001","receivedAt":"2026-11-20T09:00:00Z","consumedBy":"averages/handed-in","delivery":{"schedule":"averages/handed-in","keys":["5f2c0a6e0d4b7c1a9e83f1d2b4a69788"],"until":"2026-11-27T09:00:00Z","headers":{"X-GitHub-Event":"push"},"fault":"the body isn't valid JSON in line 1, column 2: expected a value","repeats":"averages/handed-in:e-6"}}
+    A step began to wait, or now waits for something else. `question` holds what a question says beside its text, and the SHA-256 of each link that carries a person's right to answer it; the text of a link isn't kept. `fields` holds the declarations of the values that an `ask` asks for.
+    {"event":"stepWaits",\#(run),"step":"ask","now":"2026-11-20T09:00:00Z","wait":{"kind":"approval","wakeAt":"2026-11-21T09:00:00Z","event":"handed-in","prompt":"Send the marks?","by":["ada"],"url":"https://errand.example.org/approvals/r1/ask","fields":{"room":{"type":"string"}},"rounds":3,"limit":"'shop' allows 60 requests in 1m","since":"2026-11-20T09:00:00Z","question":{"yes":"Sends them.","no":"Keeps them.","next":["mail (mail.send)"],"goesOnAfterNo":true,"goesOnAfterTimeout":true,"summary":"Sends the marks.","linkFor":"604800s","links":[\#(link)],"round":1}}}
+    A person gave a decision on a step that asks for one (`approve`). The first one counts. `via` says how it came, and `link` holds the SHA-256 of the link that it came by.
+    {"event":"decisionGiven","run":"019a9fd5-0000-7000-8000-000000000001","step":"ask","decision":{"isApproved":true,"by":"ada","at":"2026-11-20T09:00:00Z","comment":"checked","via":"link","link":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae","key":\#(key)}}
+    A person answered a step that asks for values (`ask`). The event fits only while the step asks. `fields` holds the values by name.
+    {"event":"answerGiven","run":"019a9fd5-0000-7000-8000-000000000001","step":"room","decision":{"isApproved":true,"fields":{"room":"B12","seats":30},"by":"ada","at":"2026-11-20T09:00:00Z","comment":"the one with the piano","via":"link","link":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae","key":\#(key)}}
+    A link that carries a person's right to answer a question was made.
+    {"event":"linkMade",\#(run),"step":"ask","link":\#(link)}
+    Links to a question were ended before it was.
+    {"event":"linksEnded",\#(run),"step":"ask","links":["2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"],"by":"ada"}
+    An event was received. No id is received twice. For a delivery to a webhook or a form, `delivery` holds the schedule that may consume it, its named headers and its query, the digests that distinguish it from others, the instant when Errand forgets them, the reason why its body can't be read, and the earlier delivery that it repeats, if any.
+    {"event":"eventReceived","id":"e-7","name":"handed-in","data":{"pupil":3},"run":"019a9fd5-0000-7000-8000-000000000001","receivedAt":"2026-11-20T09:00:00Z","consumedBy":"averages/handed-in","delivery":{"schedule":"averages/handed-in","keys":["5f2c0a6e0d4b7c1a9e83f1d2b4a69788"],"until":"2026-11-27T09:00:00Z","headers":{"X-GitHub-Event":"push"},"query":{"from":"hub"},"fault":"the body isn't valid JSON in line 1, column 2: expected a value","repeats":"averages/handed-in:e-6"}}
     A run or a schedule consumed an event; the consequences are in the same batch.
     {"event":"eventConsumed","at":"2026-11-20T09:00:00Z","id":"e-7","by":"averages/handed-in"}
     Errand forgot events that were old enough.

@@ -68,7 +68,7 @@ private func words(for place: Absence.Place) -> String {
   }
 }
 
-/// The headings, by what a caller needs.
+/// The headings, by the needs of a caller.
 private let headings: [(Scopes, String)] = [
   (.token(.read), "Reading"), (.token(.data), "Reading data"), (.token(.start), "Starting"),
   (.token(.steer), "Steering"), (.token(.approve), "Deciding"), (.token(.metrics), "Metrics"),

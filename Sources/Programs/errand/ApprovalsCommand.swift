@@ -5,7 +5,7 @@ import CommandLineParser
 import Operations
 import RunState
 
-/// `errand runs approvals`: lists the questions that wait for a decision.
+/// `errand runs approvals`: lists the questions that wait for a decision or an answer.
 struct ApprovalsCommand: DispatchedCommand {
   let dispatch: Dispatch
   let session: RunSession
@@ -45,7 +45,13 @@ struct ApprovalsCommand: DispatchedCommand {
         ["RUN", "RECIPE", "STEP", "ASKED", "UNTIL", "WHO MAY DECIDE", "QUESTION"], rows,
         cutFirst: ["QUESTION", "ASKED", "UNTIL", "WHO MAY DECIDE", "RECIPE"]))
     let command = session.access.remote?.command ?? "errand"
-    console.say("\nDecide with: \(command) runs approve RUN STEP; or: \(command) runs reject RUN STEP")
+    let kinds = Set(list.open.flatMap(\.askingSteps).compactMap(\.wait?.kind))
+    if kinds.contains(.approval) {
+      console.say("\nDecide with: \(command) runs approve RUN STEP; or: \(command) runs reject RUN STEP")
+    }
+    if kinds.contains(.ask) {
+      console.say("\nAnswer with: \(command) runs answer RUN STEP -f NAME=VALUE; 'runs show' lists the fields")
+    }
     if let next = list.next { console.say("There are more; continue with: --after \(tails[next])") }
     return .done
   }

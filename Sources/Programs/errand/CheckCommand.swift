@@ -187,7 +187,7 @@ extension Workspace {
         }
       } else {
         faults += recipe.pathsAreTaken { path in
-          known.first { $0.webhookPaths.contains(path) }.map { "'\($0.source.name)'" }
+          known.first { $0.paths.contains(path) }.map { "'\($0.source.name)'" }
         }
         known.append(recipe)
       }

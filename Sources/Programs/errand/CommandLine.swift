@@ -32,8 +32,8 @@ let program = Command(
     newCommand, pluginCommand, schemaCommand, lspCommand,
     mcpCommand,
     sandboxCommand,
-    secretsCommand, tokenCommand, openCommand, stateCommand, workersCommand, doctorCommand, completionsCommand,
-    manualCommand, helpCommand,
+    secretsCommand, tokenCommand, formCommand, openCommand, stateCommand, workersCommand, doctorCommand,
+    completionsCommand, manualCommand, helpCommand,
   ], otherWords: .ofProgram)
 
 let inputOptions: [Command.Option] = [
@@ -378,6 +378,21 @@ private let openCommand = Command(
   "open", "Opens the pages of errand serve in a browser, logged in.",
   options: [.flag("print", "Prints the link instead of opening it; it works once, within a minute.")],
   examples: [.init("open", "Opens the pages without a token, on the agent's machine.")])
+
+private let formCommand = Command(
+  "form", "Makes links to the forms of recipes.",
+  subcommands: [
+    Command(
+      "link", "Prints a link that lets its owner send a form with 'open: link'.",
+      arguments: [.required("schedule", "The entry of the form: RECIPE, or RECIPE/ID.", .name(.schedule()))],
+      options: [
+        .option("for", "DURATION", "How long the link is valid, such as 7d; 30d if left out, at most 90d.", .text),
+        .option("uses", "N", "How many times the form may be sent with it; once if left out.", .int(1...1000)),
+      ],
+      examples: [
+        .init("form link rooms/request --for 7d --uses 30", "Lets thirty people send the form within a week.")
+      ])
+  ])
 
 private let tokenCommand = Command(
   "token", "Makes, lists and revokes tokens for programs and people that use errand serve over HTTP.",

@@ -130,6 +130,38 @@ let runsCommand = Command(
     deciding("approve", "Approves a step of a run that asks for approval, so that the run continues."),
     deciding("reject", "Rejects a step of a run that asks for approval."),
     Command(
+      "answer", "Gives the values that a step of a run asks for, so that the run continues.",
+      arguments: [asked.run, asked.step],
+      options: [
+        .option(
+          "field", short: "f", "NAME=VALUE", "A field: a value, JSON for lists and maps, @FILE for a file's text.",
+          .text, repeats: true),
+        .option("fields", "FILE", "Fields from a JSON or YAML file.", .file),
+      ] + asked.options,
+      examples: [
+        .init("runs answer 0199a -f room=B12 -f seats=30", "Answers the only question of the run."),
+        .init("runs answer 0199a room --fields room.yaml", "Answers the step 'room' with a file's values."),
+      ]),
+    Command(
+      "link", "Prints a link that carries a person's right to answer a question, once.",
+      arguments: [asked.run, asked.step],
+      options: [.option("for", "NAME", "The person whose right it is; not needed if only one is asked.", .text)],
+      examples: [.init("runs link 0199a decision --for ann", "Prints the link to send to ann.")]),
+    Command(
+      "unlink", "Ends links to the questions of a run, or all links.",
+      arguments: [
+        .optional("run", "The run, as for show; left out with --all.", .name(.run(.asking))),
+        .optional("step", "The step whose links end; all steps if left out.", .name(.step(.asking))),
+      ],
+      options: [
+        .option("for", "NAME", "The person whose links end; all people if left out.", .text),
+        .flag("all", "Ends every link of all runs, by a new key."),
+      ],
+      examples: [
+        .init("runs unlink 0199a --for ann", "Ends the links that were sent to ann."),
+        .init("runs unlink --all", "Ends every link, for example after a mailbox was opened by others."),
+      ]),
+    Command(
       "signal", "Sends an event to a run that waits for it, or to the first run that takes it.",
       arguments: [
         .required("run", "The run, as for show; or any.", .name(.run(.waiting))),
@@ -147,16 +179,19 @@ let runsCommand = Command(
   ],
   defaultSubcommand: "list", otherWords: .ofRuns)
 
+private let asked = (
+  run: run(.asking),
+  step: Command.Argument.optional(
+    "step", "The step that asks; not needed if only one does.", .name(.step(.asking))),
+  options: [
+    Command.Option.option("by", "NAME", "The name of the person who decides ($USER, or the account's name).", .text),
+    .option("comment", "TEXT", "The comment to record.", .text),
+  ]
+)
+
 private func deciding(_ name: String, _ summary: String) -> Command {
   Command(
-    name, summary,
-    arguments: [
-      run(.asking), .optional("step", "The step that asks; not needed if only one does.", .name(.step(.asking))),
-    ],
-    options: [
-      .option("by", "NAME", "The name of the person who decides ($USER, or the account's name).", .text),
-      .option("comment", "TEXT", "The comment to record.", .text),
-    ],
+    name, summary, arguments: [asked.run, asked.step], options: asked.options,
     examples: [.init("runs \(name) 0199a --comment 'As agreed on the phone.'", "Decides, and says why.")])
 }
 

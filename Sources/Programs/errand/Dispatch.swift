@@ -61,6 +61,7 @@ struct Dispatch {
       case "sandbox": return try await keepSandbox()
       case "state": return try await StateCommand(self).run()
       case "workers": return try await WorkersCommand(dispatch: self).run()
+      case "form": return try await FormCommand(dispatch: self).run()
       case "open": return try await OpenCommand(dispatch: self).run()
       case "token": return try await TokenCommand(dispatch: self).run()
       case "secrets": return try await SecretsCommand(self).run()
@@ -87,7 +88,7 @@ struct Dispatch {
       catalog: catalog, configurationPath: parsed["config"].text, stateFolder: state ?? parsed["state"].text,
       besides: recipe, text: configuration, show: console.show)
     let keepsState = [
-      "run", "plan", "serve", "runs", "schedule", "why", "state", "doctor", "token", "open", "workers", "mcp",
+      "run", "plan", "serve", "runs", "schedule", "why", "state", "doctor", "token", "form", "open", "workers", "mcp",
       "status", "recipes", "connections",
     ].contains(parsed.command.first)
     let isApart =

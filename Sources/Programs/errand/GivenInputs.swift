@@ -13,37 +13,42 @@ extension Dispatch {
   }
 
   /// The inputs from the command line: a file's, overridden by inputs given with `-i`.
-  func givenInputs() throws(RuntimeError) -> [(name: String, input: GivenInput)] {
+  func givenInputs() throws(RuntimeError) -> [(name: String, input: GivenInput)] { try given("input") }
+
+  /// The inputs of a run, or the fields of an answer, which take no secret.
+  func given(_ word: String) throws(RuntimeError) -> [(name: String, input: GivenInput)] {
+    let option = word == "input" ? "-i" : "-f"
     var given: [(name: String, input: GivenInput)] = []
-    if let path = parsed["inputs"].text {
+    if let path = parsed["\(word)s"].text {
       let document = try document(at: path)
       let source = Source(name: path, bytes: (try? Files.read(path)) ?? [])
       for member in document.map?.members ?? [] {
-        if let name = member.name { given.append((name, GivenInput(member.value, from: source))) }
+        guard let name = member.name else { continue }
+        given.append((name, word == "input" ? GivenInput(member.value, from: source) : .value(member.value, source)))
       }
     }
     var named: Set<String> = []
-    for text in parsed["input"].texts {
+    for text in parsed[word].texts {
       guard let equals = text.firstIndex(of: "=") else {
-        throw RuntimeError(.usage, "-i takes NAME=VALUE, but found '\(text)'")
+        throw RuntimeError(.usage, "\(option) takes NAME=VALUE, but found '\(text)'")
       }
       let name = String(text[..<equals])
       let value = String(text[text.index(after: equals)...])
       guard named.insert(name).inserted else {
         throw RuntimeError(
-          .usage, "the input '\(name)' is given twice; of several values make a list: -i '\(name)=[…]'")
+          .usage, "the \(word) '\(name)' is given twice; of several values make a list: \(option) '\(name)=[…]'")
       }
       // The command line overrides a file.
       given.removeAll { $0.name == name }
-      if let secret = GivenInput(secretNamedBy: value) {
+      if word == "input", let secret = GivenInput(secretNamedBy: value) {
         given.append((name, secret))
       } else if value.hasPrefix("@") {
         let path = String(value.dropFirst())
         let bytes: [UInt8]
         do throws(FileError) { bytes = try Files.read(path, limit: 16 << 20) } catch {
-          throw RuntimeError(.noInput, "input '\(name)': \(error)")
+          throw RuntimeError(.noInput, "\(word) '\(name)': \(error)")
         }
-        given.append((name, .text(try readText(bytes, of: "input '\(name)': '\(path)'"))))
+        given.append((name, .text(try readText(bytes, of: "\(word) '\(name)': '\(path)'"))))
       } else {
         given.append((name, .text(value)))
       }
@@ -60,8 +65,12 @@ extension Dispatch {
 
   /// The same as a request to an agent has them.
   func sentInputs() throws(RuntimeError) -> (inputs: ValueMap, texts: [String: String]) {
+    Dispatch.sent(try givenInputs())
+  }
+
+  static func sent(_ given: [(name: String, input: GivenInput)]) -> (inputs: ValueMap, texts: [String: String]) {
     var (inputs, texts) = (ValueMap(), [String: String]())
-    for (name, input) in try givenInputs() {
+    for (name, input) in given {
       switch input {
       case .text(let text): texts[name] = text
       case .secret(let secret): texts[name] = "@secret:\(secret)"

@@ -22,6 +22,7 @@ extension [Command.OtherWords] {
     .init("redo rerun retry", "runs retry"),
     .init("accept approve", "runs approve"),
     .init("deny reject", "runs reject"),
+    .init("answer", "runs answer"),
     .init("resolve", "runs resolve"),
     .init("emit event send signal", "runs signal"),
     .init("create generate scaffold", "new recipe"),

@@ -37,6 +37,8 @@ final class ProgressDisplay: Sendable {
     var isOver = false
     /// The condition that the suspended run waits for.
     var wait: (until: Timestamp?, reason: String?)?
+    /// The id of the run, once it has begun.
+    var run: String?
     /// The last address of a decision's page that was shown.
     var url: String?
   }
@@ -139,6 +141,7 @@ final class ProgressDisplay: Sendable {
     let colour = console.colourError
     switch progress {
     case .runBegan(let run, let recipe, let isResumed):
+      displayed.run = run
       let verb = isResumed ? "resumed" : "run"
       redraw(
         &displayed,
@@ -186,11 +189,15 @@ final class ProgressDisplay: Sendable {
       displayed.url = wait.url
       displayed.running.removeAll { $0.path == path }
       let name = isShown(path) ? title : path
+      var words = wait.spoken(zone.clock(at: time.now()))
+      if wait.kind == .ask {
+        words += "\nanswer with: \(wait.commands(ofStepAt: path, in: displayed.run ?? "RUN").joined())"
+      }
       redraw(
         &displayed,
         above: [
           "\(indent(depth, path))\(Style.blue.applied(to: "…", colour)) \(name.safe): "
-            + wait.spoken(zone.clock(at: time.now())).safeLines(indent: indent(depth, path) + "  ")
+            + words.safeLines(indent: indent(depth, path) + "  ")
         ])
     case .stepEnded(let path, let title, let depth, let status, let took, let error, let isReplayed):
       let running = displayed.running.first { $0.path == path }
@@ -328,8 +335,8 @@ extension WaitRecord {
     return switch kind {
     case .until: "waiting until \(until ?? "something happens")"
     case .event: "waiting for the event '\(event ?? "")'\(until.map { ", at most until \($0)" } ?? "")"
-    case .approval:
-      "waiting for a decision\(until.map { ", at most until \($0)" } ?? ""): \(prompt ?? "")\(url.map { "\n\($0)" } ?? "")"
+    case .approval, .ask:
+      "waiting for \(kind.wanted)\(until.map { ", at most until \($0)" } ?? ""): \(prompt ?? "")\(url.map { "\n\($0)" } ?? "")"
     case .limit: "queued: \(limit ?? "")\(until.map { "; continues about \($0)" } ?? "")"
     case .poll: "round \(rounds ?? 0) didn't match; again at \(until ?? "once")"
     }

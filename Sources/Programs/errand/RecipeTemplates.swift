@@ -428,6 +428,37 @@ enum RecipeTemplates {
       """#
     ),
     (
+      "ask-for-a-room",
+      #"""
+      recipe: ask-for-a-room
+      summary: Asks the school office which room is free, and goes on without one after two days.
+
+      inputs:
+        who: { type: string, default: the choir, summary: Who needs a room. }
+        people: { type: int, min: 1, default: 12, summary: How many people come. }
+
+      steps:
+        # The run waits here, in the state alone: errand runs answer RUN -f room=B12.
+        - id: room
+          ask:
+            prompt: Which room is free for ${{ inputs.who }} (${{ inputs.people }} people)?
+            fields:
+              room: { type: string, pattern: "[A-Z][0-9]+", summary: "The room, such as B12." }
+              seats: { type: int, min: 1, max: 200, default: "${{ inputs.people }}", summary: How many people fit. }
+              note: { type: "string?", summary: What one should know. }
+            by: [ann, bob] # who may answer; anyone who may approve, if left out
+            timeout: 2d
+            onTimeout: continue
+
+      outputs:
+        # Without an answer, steps.room is absent.
+        room: "${{ has(steps.room) ? steps.room.fields.room : 'none' }}"
+        isLargeEnough: ${{ has(steps.room) && steps.room.fields.seats >= inputs.people }}
+        note: "${{ has(steps.room) && has(steps.room.fields.note) ? steps.room.fields.note : '' }}"
+
+      """#
+    ),
+    (
       "incremental-sync",
       #"""
       recipe: incremental-sync

@@ -54,7 +54,7 @@ extension Dispatch {
     case "run", "runs", "schedule", "token", "why", "status", "recipes", "connections", "workers": return
     case "plan" where parsed["show"].isGiven: return
     case "graph" where !isRecipeFile(parsed["subject"].text ?? ""): return
-    case "serve", "state", "doctor":
+    case "serve", "state", "doctor", "form":
       throw RuntimeError(
         .usage,
         "'errand \(command)' works on the agent's own state; run it on the agent's machine, as the agent's account, without --remote"

@@ -21,7 +21,7 @@ struct RunLogsCommand: DispatchedCommand {
   let dispatch: Dispatch
   let session: RunSession
 
-  /// The lines of each attempt of each step.
+  /// The lines by step and attempt; lines that came at once are together.
   private typealias Printed = [StepPath: [PrintedLine]]
 
   func run() async throws(RuntimeError) -> ExitCode {
@@ -30,7 +30,7 @@ struct RunLogsCommand: DispatchedCommand {
     let (record, texts, printed) = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
       let record = try await requests.displayed(parsed["run"].text)
       var lines: [PrintedLine] = []
-      _ = try await requests.printed(ofRun: record.id, step: step) { lines += $0 }
+      _ = try await requests.printed(ofRun: record.id, step: step) { lines += PrintedLine.joined($0) }
       return (record, try await requests.value(record.origin.texts), lines)
     }
     let steps = record.stepsInOrder.filter { record in
@@ -41,7 +41,7 @@ struct RunLogsCommand: DispatchedCommand {
     if asJSON {
       let all = steps.map { step in
         var map = step.encoded().recordWithMarks.map ?? ValueMap()
-        if let lines = byStep[step.path] { map["printed"] = .list(lines.map { $0.encoded() }) }
+        if let lines = byStep[step.path] { map["printed"] = .list(lines.flatMap(\.lines).map { $0.encoded() }) }
         return Value.map(map)
       }
       console.out(json: .list(all))
@@ -106,12 +106,14 @@ struct RunLogsCommand: DispatchedCommand {
     if let error = attempt.error { console.out("  \(error.kind.rawValue): \(error.message.safe)") }
   }
 
-  private func show(_ line: PrintedLine, _ clock: WallClock) {
-    let time = clock.time(line.at)
-    switch line.stream {
-    case .output: console.out("  \(time)  │ \(line.displayed)")
-    case .errors: console.out("  \(time)  \(Style.yellow.applied(to: "! \(line.displayed)", console.colourOut))")
-    case .note: console.out("  \(time)  \(Style.dim.applied(to: line.displayed, console.colourOut))")
+  private func show(_ lines: PrintedLine, _ clock: WallClock) {
+    let time = clock.time(lines.at)
+    for line in lines.lines {
+      switch line.stream {
+      case .output: console.out("  \(time)  │ \(line.displayed)")
+      case .errors: console.out("  \(time)  \(Style.yellow.applied(to: "! \(line.displayed)", console.colourOut))")
+      case .note: console.out("  \(time)  \(Style.dim.applied(to: line.displayed, console.colourOut))")
+      }
     }
   }
 

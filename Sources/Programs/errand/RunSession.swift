@@ -179,7 +179,16 @@ struct RunSession: Sendable {
   private func repeatAct(_ act: RecordedAct, for agent: LocalAgent, _ run: String) async {
     do {
       switch act.kind {
-      case .decision(let step, let decision): _ = try await agent.host.decisions.decide(run, step: step, decision)
+      case .decision(let step, let decision):
+        if let fields = decision.fields {
+          let source = Source(name: "the recording", text: "")
+          let given = (fields.map?.members ?? []).map {
+            (name: $0.key.plainText, input: GivenInput.value($0.value, source))
+          }
+          _ = try await agent.host.decisions.answer(run, step: step, given, decision)
+        } else {
+          _ = try await agent.host.decisions.decide(run, step: step, decision)
+        }
       case .event(var event, let data):
         event.run = run
         event.consumedBy = nil

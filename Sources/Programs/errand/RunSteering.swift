@@ -22,6 +22,9 @@ struct RunSteering: DispatchedCommand {
     case "cancel": return try await cancel()
     case "resolve": return try await resolve()
     case "signal": return try await signal()
+    case "answer": return try await answer()
+    case "link": return try await link()
+    case "unlink": return try await unlink()
     default: return try await decide(isApproved: parsed.command.last == "approve")
     }
   }
@@ -226,6 +229,35 @@ struct RunSteering: DispatchedCommand {
   }
 
   private func decide(isApproved: Bool) async throws(RuntimeError) -> ExitCode {
+    try await recorded(isApproved ? "approved" : "rejected") { requests, run throws(RuntimeError) in
+      try await requests.ask(
+        DecideStep.with {
+          $0.run = run
+          $0.step = parsed["step"].text
+          $0.approved = isApproved
+          $0.comment = parsed["comment"].text
+        })
+    }
+  }
+
+  private func answer() async throws(RuntimeError) -> ExitCode {
+    let (fields, texts) = Dispatch.sent(try dispatch.given("field"))
+    return try await recorded("answered") { requests, run throws(RuntimeError) in
+      try await requests.ask(
+        AnswerStep.with {
+          $0.run = run
+          $0.step = parsed["step"].text
+          $0.fields = fields
+          $0.texts = texts
+          $0.comment = parsed["comment"].text
+        })
+    }
+  }
+
+  /// Records a person's decision or answer, and says so.
+  private func recorded(
+    _ verb: String, _ ask: (AgentRequests, _ run: String) async throws(RuntimeError) -> DecideStep.Answer
+  ) async throws(RuntimeError) -> ExitCode {
     let remote = session.access.remote
     let by = session.access.person
     guard remote != nil || !by.trimmed.isEmpty else {
@@ -233,18 +265,54 @@ struct RunSteering: DispatchedCommand {
     }
     let (record, step, isAlone) = try await session.access.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
-      let answer = try await requests.ask(
-        DecideStep.with {
-          $0.run = run
-          $0.step = parsed["step"].text
-          $0.approved = isApproved
-          $0.comment = parsed["comment"].text
-        })
+      let answer = try await ask(requests, run)
       return (try await requests.run(run), answer.decided, await requests.connection.leavesAlone(run))
     }
     console.say(
-      "\(isApproved ? "approved" : "rejected") '\(step)' of \(record.id) as \(remote == nil ? by : "the token")")
+      "\(verb) '\(step)' of \(record.id) as \(remote == nil ? by : "the token")")
     sayHowToResume(with: record, isAlone: isAlone)
+    return .done
+  }
+
+  // MARK: Links
+
+  private func link() async throws(RuntimeError) -> ExitCode {
+    let link = try await session.access.asking { requests throws(RuntimeError) in
+      let run = try await requests.run(parsed["run"].text).id
+      return try await requests.ask(
+        LinkStep.with {
+          $0.run = run
+          $0.step = parsed["step"].text
+          $0.for = parsed["for"].text
+        }
+      ).link
+    }
+    console.say("This link carries the right to decide, once; send it only to the person whose right it is:")
+    console.out(link)
+    return .done
+  }
+
+  private func unlink() async throws(RuntimeError) -> ExitCode {
+    let areAll = parsed["all"].isGiven
+    guard areAll != parsed["run"].isGiven, !areAll || !parsed["for"].isGiven else {
+      throw RuntimeError(.usage, "name a run whose links end, or give --all alone for the links of all runs")
+    }
+    guard !areAll else {
+      _ = try await session.access.asking { requests throws(RuntimeError) in try await requests.ask(UnlinkAll()) }
+      console.say("every link that was made before is ended")
+      return .done
+    }
+    let answer = try await session.access.asking { requests throws(RuntimeError) in
+      let run = try await requests.run(parsed["run"].text).id
+      return try await requests.ask(
+        UnlinkStep.with {
+          $0.run = run
+          $0.step = parsed["step"].text
+          $0.for = parsed["for"].text
+        })
+    }
+    console.say(
+      answer.ended == 0 ? "there was no link to end" : "ended \(counted(answer.ended, "link")) of \(answer.run)")
     return .done
   }
 

@@ -27,7 +27,7 @@ struct RunStepReport: DispatchedCommand {
       let given = step.output ?? step.lastAttempt?.answer
       return (facts, step, given == nil ? nil : try await requests.value(given))
     }
-    let (input, work) = await session.workspace.input(ofStep: step.path, in: seen)
+    let (input, work, _) = await session.workspace.input(ofStep: step.path, in: seen)
     let displayed = Shown(run: seen.run, step: step, work: work, input: input, output: output)
     if asJSON { displayed.asJSON(console) } else { show(displayed, session) }
     return .done

@@ -3,6 +3,7 @@ import Operations
 import AgentRuntime
 import Basics
 import CommandLineParser
+import Recipes
 import RunState
 import Runs
 
@@ -124,7 +125,8 @@ struct RunsCommand: DispatchedCommand {
       let prompt = Style.bold.applied(to: (step.wait?.prompt ?? "").safeLines(indent: "  "), console.colourOut)
       console.out(
         "\n\(Style.yellow.applied(to: "?", console.colourOut)) \(run.recipe.safe) asks\(who)\(until): \(prompt)")
-      for word in ["approve", "reject"] { console.out("    errand runs \(word) \(name) \(step.path.shellQuoted)") }
+      for field in step.wait?.asked ?? [] { console.out("    \(field.words.safe)") }
+      for command in step.commands(in: name) { console.out("    \(command)") }
       if let url = step.wait?.url { console.out("    \(url.safe)") }
     }
   }
@@ -236,7 +238,7 @@ extension Dispatch {
   ) async throws(RuntimeError) -> RunSession {
     let remote = parsed.command.first == "open" ? nil : try await remoteAgent()
     let workspace = remote == nil ? try self.workspace(inState: state) : Workspace(ofAgentElsewhere: catalog)
-    let decides = ["approve", "reject"].contains(parsed.command.last)
+    let decides = ["answer", "approve", "reject"].contains(parsed.command.last)
     if decides, remote != nil, parsed["by"].isGiven {
       throw RuntimeError(.usage, "an agent elsewhere records decisions under the name of the token; leave out --by")
     }
@@ -260,6 +262,7 @@ extension RunRecord {
     let asking = askingSteps.map { step in
       var question = ValueMap([("step", .string(step.path)), ("prompt", .string(step.wait?.prompt ?? ""))])
       if let by = step.wait?.by, !by.isEmpty { question["by"] = .list(by.map { .string($0) }) }
+      question["fields"] = step.wait?.fields
       question["url"] = step.wait?.url.map { .string($0) }
       question["until"] = step.wait?.wakeAt.map { .string($0.description) }
       return Value.map(question)

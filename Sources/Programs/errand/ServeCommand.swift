@@ -89,7 +89,7 @@ extension ServeCommand {
   private static func settings(of workspace: Workspace, besides handed: [Int32]) -> ServerSettings {
     var settings = workspace.configuration.server
     if !handed.isEmpty {
-      settings.listen = handed.compactMap(SocketName.init).filter { !$0.isLocal }
+      settings.listen = handed.compactMap { SocketName(of: $0) }.filter { !$0.isLocal }
         .map { ServerSettings.Address(host: $0.host, port: $0.port) }
     }
     return settings
@@ -195,8 +195,7 @@ private struct Service {
     defer { for task in [hangUps, end, life, upkeep, giver] { task.cancel() } }
 
     try await listen()
-    // Its port may differ from errand.yaml.
-    if current.value.sandboxes != nil { agent.host.setBase(agent.service.sessions.base) }
+    tellBase()
     let mayLead = !dispatch.parsed["no-schedules"].isGiven
     let left = await agent.serve(in: current.value.workspace.stateFolder, mayLead: mayLead) { tell($0) }
     // Who reads that it serves may ask at once.
@@ -270,6 +269,15 @@ private struct Service {
       }
       log.say("listening", "listens on http://\(ServerSettings.Address(host: address.host, port: port).text)")
     }
+  }
+
+  /// Tells new runs the agent's URL.
+  ///
+  /// A sandbox may have another port than errand.yaml names, and an open port ('0') is
+  /// known only now.
+  private func tellBase() {
+    let server = current.value.workspace.configuration.server
+    agent.host.setBase((current.value.sandboxes == nil ? server.base : nil) ?? agent.service.sessions.base)
   }
 
   /// Takes over the sockets that systemd holds, so that clients wait while the agent starts again, and none is refused.
@@ -426,7 +434,7 @@ private struct Service {
       new.workspace = workspace
       new.secrets = sandboxes == nil ? try await workspace.soundSecretSources() : workspace.secretSources()
       current.value = new
-      if sandboxes == nil { agent.host.setBase(workspace.configuration.server.base) }
+      tellBase()
       log.use(LocalZone(of: workspace))
       agent.store.secrets.learn(await workspace.knownSecrets(new.secrets))
       await access.offer(workspace, new.secrets, on: agent.store)

@@ -195,6 +195,8 @@ final class ServeLog: Sendable {
         "event \(id.safe) starts nothing yet: \(reason.safe), or let a machine lead the schedules that has it",
         .warning,
         [("id", id)])
+    case .unanswered(let schedule, let reason):
+      say("unanswered", "\(schedule): \(reason.safe)", .warning, [("schedule", schedule)])
     case .seesNone(let schedule, let reason):
       say("seesNone", "\(schedule): \(reason.safe)", .warning, [("schedule", schedule)])
     case .madeAgain(let reason):

@@ -115,9 +115,9 @@ struct Timeline {
       switch wait.kind {
       case .until: words.append(isOver ? "waited" : "until \(wait.wakeAt.map(clock.date) ?? "some day")")
       case .event: words.append("\(isOver ? "waited for" : "for") event \(wait.event?.safe ?? "?")")
-      case .approval:
-        let by = step.decision.map { "by \($0.by.safe)" }
-        words.append(by ?? (isOver ? "not decided" : "for a decision"))
+      case .approval, .ask:
+        let by = step.decision.map { "by \($0.by.safe)\($0.way)" }
+        words.append(by ?? (isOver ? "not \(wait.kind == .ask ? "answered" : "decided")" : "for \(wait.kind.wanted)"))
       case .limit: if step.status == .queued { words.append((wait.limit ?? "").safe) }
       case .poll:
         let rounds = wait.rounds ?? 1

@@ -2,9 +2,9 @@ import CProgram
 import RunState
 
 /// The version of the program, which runs keep with their records.
-let version = "0.6.0"
+let version = "0.7.0"
 /// The day of the version, which manual pages and packages show.
-let versionDate = "2026-11-30"
+let versionDate = "2026-12-01"
 
 /// The output of `--version`; the package reads it.
 var versionText: String {

@@ -20,6 +20,10 @@ package struct AgentCaller: Sendable, Equatable {
   package var token: String?
   /// When its token ends, if it does.
   package var expiresAt: Timestamp?
+  /// Whether it is a person who has logged in to the pages.
+  package var isOnPage = false
+  /// How a decision of it comes.
+  package var way: DecisionWay { isOnPage ? .login : isToken ? .token : .command }
   /// Whether it is a program of the agent's own account, in this process or through the agent's socket.
   package var isOwn = true
   /// Whether it sees the data of runs.
@@ -39,7 +43,7 @@ package struct AgentCaller: Sendable, Equatable {
     isOwn = false
   }
 
-  /// The caller, limited to those of some recipes that it sees; unchanged if none are named.
+  /// The caller, limited to some of the recipes that it sees; unchanged if none are named.
   package func limited(to recipes: [String]) -> AgentCaller {
     if recipes.isEmpty { return self }
     var limited = self

@@ -8,7 +8,7 @@ package struct AgentStatus: Sendable {
   /// Whether it stays until it is told to end, and resumes all open runs.
   package var isServing: Bool
   package var since: Timestamp
-  /// The folder of the state; with a database, that of the lock and the sockets.
+  /// The folder of the state; with a database, the folder of the lock and the sockets.
   package var folder: String
   /// The URL of the state's database, if it is in one.
   package var database: String?

@@ -143,6 +143,6 @@ extension RunRecord {
 
   /// Whether something came for a waiting run that it has not been walked for.
   func hasNews(_ events: [EventRecord]) -> Bool {
-    steps.contains { $0.status == .waiting && $0.decision != nil } || events.contains { waits(for: $0) }
+    hasUnseenDecision || events.contains { waits(for: $0) }
   }
 }

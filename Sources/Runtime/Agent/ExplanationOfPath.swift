@@ -68,7 +68,7 @@ extension RunFormatter {
       let why = cancel.reason.map { ": \($0)".asEnd } ?? "."
       story.say(.person, "Its cancellation was requested on \(clock.date(cancel.at))\(why)", at: cancel.at)
     }
-    for step in steps {
+    for step in steps.select({ $0.pointee.resolution != nil }) {
       guard let resolution = step.resolution else { continue }
       let what =
         switch resolution.choice {
@@ -82,12 +82,12 @@ extension RunFormatter {
         "\(resolution.by?.safe ?? "A person") said on \(clock.date(resolution.at)) that \(named(step.path.displayed)) \(what).\(doubt)",
         step: step.path, at: resolution.at)
     }
-    for step in steps {
+    for step in steps.select({ $0.pointee.decision != nil }) {
       guard let decision = step.decision else { continue }
-      let verb = decision.isApproved ? "approved" : "rejected"
       let comment = decision.comment.map { ": \($0)".asEnd } ?? "."
       story.say(
-        .person, "\(decision.by.safe) \(verb) \(named(step.path)) on \(clock.date(decision.at))\(comment)",
+        .person,
+        "\(decision.by.safe) \(decision.verb) \(named(step.path))\(decision.way) on \(clock.date(decision.at))\(comment)",
         step: step.path,
         at: decision.at)
     }
@@ -107,10 +107,12 @@ extension RunFormatter {
   private static let mostLines = 12
 
   func tellLoops(_ story: inout Explanation) {
-    for loop in steps where loop.items != nil && !loop.path.utf8.contains(ASCII.openBracket) {
-      let items = steps.filter { $0.path.isItem(of: loop.path) }
-      var tally = items.reduce(into: [StepStatus: Int]()) { $0[$1.status, default: 0] += 1 }
-      var count = items.count
+    let loops = steps.select { $0.pointee.items != nil && !$0.pointee.path.utf8.contains(ASCII.openBracket) }
+    if loops.isEmpty { return }
+    let tallies = steps.level(in: "", limit: 0).tallies
+    for loop in loops {
+      var tally = tallies[loop.path] ?? [:]
+      var count = tally.values.reduce(0, +)
       if case .inline(let list)? = loop.items, let items = list.list {
         count = items.count
         // Items that `where` left out, or that were not reached, have no records.
@@ -125,7 +127,7 @@ extension RunFormatter {
 
   func tellBranches(_ story: inout Explanation) {
     var lines: [Explanation.Sentence] = []
-    for (path, records) in groups(steps.filter { $0.status == .skipped }) {
+    for (path, records) in groups(steps.select { $0.pointee.status == .skipped }) {
       let times = records.count == 1 ? "" : " for \(records.count) items"
       lines.append(
         .init(
@@ -134,7 +136,7 @@ extension RunFormatter {
           step: records[0].path
         ))
     }
-    for (path, records) in groups(steps.filter { $0.case != nil }) {
+    for (path, records) in groups(steps.select { $0.pointee.case != nil }) {
       guard let name = records[0].case, records.allSatisfy({ $0.case == name }),
         let (label, condition) = conditions?.choice(name, at: records[0].path)
       else { continue }
@@ -197,7 +199,7 @@ extension RunFormatter {
   /// The failures that the recipe handled, the outermost of each.
   private var caught: [StepRecord] {
     // A person's rejection is shown as their decision.
-    let failures = steps.filter { ($0.status == .failed || $0.status == .timedOut) && $0.decision == nil }
+    let failures = steps.select { [.failed, .timedOut].contains($0.pointee.status) && !$0.pointee.isRejected }
     let byPath = Dictionary(failures.map { ($0.path, $0) }) { $1 }
     return failures.filter { step in
       if let path = run.error?.step, path.hasSameScalars(as: step.path) || path.isInside(step.path) { return false }
@@ -223,7 +225,7 @@ extension RunFormatter {
   }
 
   func tellAttempts(_ story: inout Explanation) {
-    let tried = steps.filter { $0.attempts > 1 && $0.status != .retrying && $0.status != .uncertain }
+    let tried = steps.select { $0.pointee.attempts > 1 && ![.retrying, .uncertain].contains($0.pointee.status) }
     for step in tried.prefix(RunFormatter.mostLines) {
       let isRepeated = run.steps.status(of: "\(step.path)/#round") != nil
       let isInRound = isRepeated && !step.status.isEnded
@@ -246,14 +248,6 @@ extension StepStatus {
     case .retrying: "being retried"
     default: rawValue
     }
-  }
-}
-
-extension StepPath {
-  /// Whether this is the path of a loop's item, and not of anything inside the item.
-  fileprivate func isItem(of loop: StepPath) -> Bool {
-    guard isInside(loop), last == "]" else { return false }
-    return utf8.dropFirst(loop.utf8.count).count { $0 == ASCII.openBracket || $0 == ASCII.slash } == 1
   }
 }
 

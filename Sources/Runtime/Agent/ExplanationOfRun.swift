@@ -69,7 +69,8 @@ struct RunFormatter {
     if [.failed, .timedOut, .cancelled, .rejected].contains(run.status) {
       if tellMisfit(&story) { return }
       // That it counts as failed doesn't say that nothing was done.
-      let doubtful = run.stepsInOrder.filter { step in
+      let resolved = steps.select { $0.pointee.resolution != nil }
+      let doubtful = resolved.filter { step in
         step.resolution?.choice == "fail" && step.error?.effect == .unknown
           && conditions?.isPlainWrite(stepAt: step.path) != false
       }
@@ -130,8 +131,8 @@ struct RunFormatter {
 
   private func tellRunning(_ story: inout Explanation) {
     // A step that contains others begins before them.
-    let current = steps.filter {
-      $0.status == .running || $0.status == .retrying || $0.status == .waiting || $0.isQueued
+    let current = steps.select { step in
+      [.running, .retrying, .waiting].contains(step.pointee.status) || step.pointee.isQueued
     }
     let inner = current.filter { step in !current.contains { $0.path != step.path && $0.path.isInside(step.path) } }
     let places = inner.prefix(3).map { "\(named($0.path)) since \(clock.date($0.startedAt))" }
@@ -153,7 +154,7 @@ struct RunFormatter {
   }
 
   private func tellWaiting(_ story: inout Explanation) {
-    let waiting = steps.filter { $0.status == .waiting || $0.status == .retrying }
+    let waiting = steps.select { [.waiting, .retrying].contains($0.pointee.status) }
     if let only = waiting.first, waiting.count == 1 {
       tell(only, &story, of: "\(run.recipe.safe) ")
     } else if waiting.isEmpty {
@@ -267,14 +268,17 @@ struct RunFormatter {
       story.say(
         topic, "\(subject)waits for the event '\(name.safe)'\(place)\(limit).\(near)",
         commands: ["errand runs signal \(id) \(name.shellQuoted)"], step: step.path, at: wait.wakeAt)
-    case .approval:
+    case .approval where step.decision != nil, .ask where step.decision != nil:
+      let words = step.decision.map { "\($0.words.safe) on \(clock.date($0.at))" } ?? ""
+      story.say(topic, "\(subject)was \(words)\(place), and waits for the steps of its 'tell'.", step: step.path)
+    case .approval, .ask:
       let who = wait.by.isEmpty ? "a person" : joined(wait.by.map(\.safe), by: "or")
+      let what = wait.kind == .ask ? "answer" : "decide"
       let limit = until.map { " It times out on \($0)." } ?? ""
       let page = wait.url.map { " Its page: \($0)" } ?? ""
       story.say(
-        topic, "\(subject)waits for \(who) to decide\(place): \((wait.prompt ?? "").headline.asEnd)\(limit)\(page)",
-        commands: ["approve", "reject"].map { "errand runs \($0) \(id) \(step.path.shellQuoted)" }, step: step.path,
-        at: wait.wakeAt)
+        topic, "\(subject)waits for \(who) to \(what)\(place): \((wait.prompt ?? "").headline.asEnd)\(limit)\(page)",
+        commands: step.commands(in: id), step: step.path, at: wait.wakeAt)
     case .limit:
       let since = wait.since.map { " since \(clock.date($0))" } ?? ""
       let next = until.map { "; it goes on about \($0)" } ?? ""
@@ -346,7 +350,7 @@ extension RunRecord {
       .running where !waiting.isEmpty:
       // A run that is being walked while it waits has no instant of its own.
       let wakeAt = wakeAt ?? waiting.compactMap { $0.wait?.wakeAt ?? $0.lastAttempt?.retryAt }.min()
-      if let step = waiting.first(where: { $0.wait?.kind == .approval }) {
+      if let step = waiting.first(where: { $0.asksPerson }) {
         return "asks '\((step.wait?.prompt ?? "").headline.safe)'"
       }
       if let step = waiting.first, waiting.allSatisfy(\.isQueued) {
@@ -390,17 +394,18 @@ extension StepPath {
 
   /// The path with every item of a loop as `[…]`, so that the same step of all items is one.
   var ofAnyItem: String {
-    var result = ""
+    guard utf8.contains(ASCII.openBracket) else { return self }
+    var result: [UInt8] = []
     var isIndex = false
-    for character in self {
-      if character == "]" { isIndex = false }
-      if !isIndex { result.append(character) }
-      if character == "[" {
+    for byte in utf8 {
+      if byte == ASCII.closeBracket { isIndex = false }
+      if !isIndex { result.append(byte) }
+      if byte == ASCII.openBracket {
         isIndex = true
-        result.append("…")
+        result += "…".utf8
       }
     }
-    return result
+    return String(decoding: result, as: UTF8.self)
   }
 }
 

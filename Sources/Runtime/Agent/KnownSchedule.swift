@@ -25,12 +25,12 @@ package struct KnownSchedule: Sendable {
   package func clock(_ own: WallClock) -> WallClock { zone.map { WallClock($0, now: own.now) } ?? own }
 
   /// The address for its deliveries.
-  package var address: String? { trigger?.webhook.map { (base ?? "") + $0.address } }
+  package var address: String? { trigger?.address.map { (base ?? "") + $0 } }
 
   /// When it is due, in words.
   package var words: String {
-    guard let webhook = trigger?.webhook, let base else { return (trigger?.words ?? record.spec).safe }
-    return (trigger?.words ?? "").replacing(webhook.address, with: base + webhook.address).safe
+    guard let address = trigger?.address, let base else { return (trigger?.words ?? record.spec).safe }
+    return (trigger?.words ?? "").replacing(address, with: base + address).safe
   }
 
   /// The slots after an instant that are not decided yet, as long as the schedule may start runs.

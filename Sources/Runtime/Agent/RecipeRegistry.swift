@@ -188,7 +188,7 @@ package struct RecipeRegistry {
         faults = taken
       } else {
         let item = Item(
-          file: path, name: recipe.name, summary: recipe.summary, texts: reading.texts, paths: recipe.webhookPaths,
+          file: path, name: recipe.name, summary: recipe.summary, texts: reading.texts, paths: recipe.paths,
           missing: missing(recipe), isTool: recipe.isTool)
         file.item = item
         owners[recipe.name] = path
@@ -209,7 +209,7 @@ package struct RecipeRegistry {
 
   /// The faults of a recipe whose webhooks have paths of other files; nil if it has none.
   private func pathsTaken(from recipe: Recipe, in file: String) -> [Diagnostic]? {
-    guard !recipe.webhookPaths.isEmpty else { return nil }
+    guard !recipe.paths.isEmpty else { return nil }
     let others = files.values.compactMap(\.item).filter { $0.file != file }
     // A caller who sees only this recipe must not learn of another; 'errand check' names it.
     let faults = recipe.pathsAreTaken { path in others.contains { $0.paths.contains(path) } ? "another recipe" : nil }
@@ -229,7 +229,7 @@ package struct RecipeRegistry {
     fresh[path] = recipe
     return Item(
       file: path, name: recipe.name, summary: recipe.summary, texts: texts, language: language,
-      paths: recipe.webhookPaths,
+      paths: recipe.paths,
       missing: missing(recipe), isTool: recipe.isTool)
   }
 

@@ -152,18 +152,20 @@ extension RequestRefusedError {
   /// A run that can't be resumed.
   package init(_ error: RunRefusedError) { self.init(error.isAway ? .state : .configuration, error.message) }
 
-  /// Inputs that don't match what the recipe declares.
+  /// Inputs or fields that don't match the recipe's declaration.
   ///
-  /// - Parameter given: The inputs; a fault of an input that was given as a text is in the body's member `texts`.
+  /// - Parameters:
+  ///   - given: The values; a fault of one that was given as a text is in the body's member `texts`.
+  ///   - values: The body's member with the others.
   package init(
     _ faults: [(name: String, fault: Diagnostic)], in given: [(name: String, input: GivenInput)] = [],
-    saying message: String? = nil
+    of values: String = "inputs", saying message: String? = nil
   ) {
     let words = faults.map(\.fault.message).joined(separator: "\n")
     self.init(.inputs, message ?? words)
     overHTTP = words
     self.faults = faults.map { name, fault in
-      var member = "inputs"
+      var member = values
       for item in given where item.name.hasSameScalars(as: name) { if case .text = item.input { member = "texts" } }
       return Fault(message: fault.message, pointer: "/\(member)/\(name.asPointerPart)")
     }

@@ -52,11 +52,14 @@ package struct RunFacts: Sendable, Equatable {
     }
     seen.run.origin.texts = await restored(run.origin.texts) ?? .inline(.null)
     seen.run.origin.inputs = (try? await registry.restored(run.origin.inputs, as: "it")) ?? run.origin.inputs
-    for step in run.stepsInOrder {
+    func isMasked(_ stored: StoredValue?) -> Bool {
+      if case .inline(let value)? = stored { value.isMasked } else { false }
+    }
+    for step in run.steps.select({ isMasked($0.pointee.output) || isMasked($0.pointee.items) }) {
       var other = step
       other.output = await restored(step.output)
       other.items = await restored(step.items)
-      if other != step { seen.run.steps.put(other) }
+      seen.run.steps.put(other)
     }
     for (name, value) in values { seen.values[name] = try? await registry.restored(value, as: "it") }
     for index in seen.events.indices { seen.events[index].data = await restored(events[index].data) }
@@ -137,11 +140,12 @@ extension RunFacts {
   ///   - bytes: The most bytes of all together; larger values are left out.
   package func missingValues(at step: StepPath = "", upTo bytes: Int) -> [(name: String, blob: BlobReference)] {
     var named = [("#texts", run.origin.texts)]
-    for other in run.stepsInOrder {
+    run.steps.forEachInPlace { other in
+      let path = other.pointee.path.utf8
       // There are many items, and no step outside an item reads values in it.
-      if let end = other.path.lastIndex(of: "]"), !step.hasPrefix(other.path[...end]) { continue }
-      if let output = other.output { named.append((other.path, output)) }
-      if let items = other.items { named.append(("\(other.path)#items", items)) }
+      if let end = path.lastIndex(of: ASCII.closeBracket), !step.utf8.starts(with: path[...end]) { return }
+      if let output = other.pointee.output { named.append((other.pointee.path, output)) }
+      if let items = other.pointee.items { named.append(("\(other.pointee.path)#items", items)) }
     }
     var left = bytes
     return named.compactMap { name, stored in
@@ -250,7 +254,7 @@ extension RunFacts.Question {
     self.run = run.id
     cause = run.origin.cause
     group = run.status.isEnded ? nil : run.origin.group?.name
-    let names = run.stepsInOrder.filter { $0.status == .waiting }.compactMap(\.wait?.event)
+    let names = run.steps.select { $0.pointee.status == .waiting }.compactMap(\.wait?.event)
     awaits = Set(names).sorted { $0.precedesByScalars($1) }
   }
 
@@ -277,7 +281,10 @@ extension RunFacts.Question {
 
   /// The events that it consumed, and other events with a name that it waits for, in the order in which they came.
   package func events(in store: any StateStore) async -> [EventRecord] {
-    await store.events(EventQuery())
-      .filter { $0.consumedBy == run || $0.id == cause.event || awaits.contains($0.name) }
+    var found = await store.events(EventQuery(consumer: run))
+    for name in awaits { found += await store.events(EventQuery(name: name)) }
+    if let id = cause.event, let event = await store.event(id) { found.append(event) }
+    var known: Set<String> = []
+    return EventQuery().answer(found.filter { known.insert($0.id).inserted })
   }
 }

@@ -8,16 +8,35 @@ import Scheduler
 extension ScheduleHost {
   /// Opens the addresses of the entries in force.
   func openWebhooks() async {
+    let plans = registry.items.flatMap { self.plans[$0.file] ?? [] }
     webhooks.set(
-      registry.items.flatMap { plans[$0.file] ?? [] }.compactMap { plan in
+      plans.compactMap { plan in
         plan.trigger.webhook.map { WebhookInbox.Entry(schedule: ScheduleEntry(plan).id, webhook: $0) }
+      })
+    forms.set(
+      plans.compactMap { plan in
+        plan.trigger.form.map { FormInbox.Entry(schedule: ScheduleEntry(plan).id, recipe: plan.recipe, form: $0) }
       })
     await webhooks.loadSecrets()
   }
 
   /// Takes in a delivery to an address, durably.
   package nonisolated func receive(_ delivery: Delivery, at path: String) async -> WebhookInbox.Answer {
-    await webhooks.receive(delivery, at: path) { event throws(StateError) in try await self.takeIn(event) }
+    await webhooks.receive(delivery, at: path) { event throws(StateError) in
+      try await self.takeIn(event)
+    } tell: { schedule, reason in
+      await self.reportUnanswered(schedule, reason)
+    }
+  }
+
+  /// Takes in a form that a person sent, durably.
+  package nonisolated func receive(_ sent: FormInbox.Sent, to entry: FormInbox.Entry) async -> FormInbox.Answer {
+    await forms.receive(sent, to: entry) { event throws(StateError) in try await self.takeIn(event) }
+  }
+
+  /// Reports why a schedule's delivery doesn't get the answer of its entry.
+  package func reportUnanswered(_ schedule: String, _ reason: String) {
+    tell(.unanswered(schedule: schedule, reason: store.secrets.finder.redact(reason)))
   }
 
   /// Takes an event in, durably, if fewer than `Intake.most` of its kind wait.
@@ -63,12 +82,9 @@ extension ScheduleHost {
     return await sharing.countFreeEvents(named: event.name, since: since)
   }
 
-  /// The fields of the head of a delivery that its entry names.
-  func headers(of event: EventRecord) async -> Result<Value?, StateError> {
-    guard let stored = event.delivery?.headers else { return .success(nil) }
-    do throws(StateError) { return .success(try await store.restored(stored, as: "the headers")) } catch {
-      return .failure(error)
-    }
+  /// The beginning of a delivery, as far as its expressions may read it.
+  func head(of event: EventRecord) async -> Result<EventForm.Head, StateError> {
+    do throws(StateError) { return .success(try await store.head(of: event)) } catch { return .failure(error) }
   }
 }
 

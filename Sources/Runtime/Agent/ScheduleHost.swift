@@ -22,6 +22,8 @@ package enum ScheduleNews: Sendable {
   case untaken(event: String)
   /// An event can't be read here, and waits for a leader that has its secrets.
   case lacks(event: String, reason: String)
+  /// A delivery to a schedule's webhook doesn't get the answer of its entry.
+  case unanswered(schedule: String, reason: String)
   /// A schedule can't see its files now.
   case seesNone(schedule: String, reason: String)
   /// The schedules were read from the state again, because the state differs from the scheduler's assumptions.
@@ -77,6 +79,8 @@ package actor ScheduleHost {
   private var observers: [@Sendable (ScheduleNews) -> Void] = []
   /// Records the latest decisions; ends when they are on disk.
   private(set) var keeping: Task<Result<Void, StateError>, Never>?
+  /// Counts the looks that found recipes or the configuration changed.
+  private var changes = 0
   /// Counts how often the scheduler was given entries; each time the state is read.
   private(set) var settings = 0
   /// Counts the schedulers; decisions of an earlier one that are not recorded yet are void.
@@ -90,6 +94,8 @@ package actor ScheduleHost {
   let watched: WatchedFolder?
   /// Receives deliveries to webhooks.
   package nonisolated let webhooks: WebhookInbox
+  /// Receives forms.
+  package nonisolated let forms: FormInbox
   /// The files of each schedule that aren't unchanged for long enough, and why some can't be seen.
   var settling: [String: SettlingFiles] = [:]
   var unseen: [String: String] = [:]
@@ -144,6 +150,7 @@ package actor ScheduleHost {
     newID = served.newID
     watched = served.watched
     webhooks = WebhookInbox(host, store, time: time, secret: served.secret)
+    forms = FormInbox(store, time: time)
     registry = RecipeRegistry(served.folders, in: served.environment, files: served.files)
     scheduler = Scheduler(newID: newID)
   }
@@ -157,7 +164,10 @@ package actor ScheduleHost {
   /// Sets the observer of schedules; it must not wait.
   package func observe(_ observer: @escaping @Sendable (ScheduleNews) -> Void) { observers.append(observer) }
 
-  func tell(_ news: ScheduleNews) { for observer in observers { observer(news) } }
+  func tell(_ news: ScheduleNews) {
+    if case .decided(let slot) = news, let event = slot.cause.event { webhooks.waits.wake(event) }
+    for observer in observers { observer(news) }
+  }
 
   // MARK: Recipes
 
@@ -165,6 +175,10 @@ package actor ScheduleHost {
   package var recipes: [RecipeRegistry.Item] { registry.items }
   /// The faults of the faulty files.
   package var faults: [Diagnostic] { registry.faults }
+  /// A text that changes with everything that is served: the recipes, the configuration, and the schedules as they are decided on.
+  package var version: String {
+    "\(changes) \(settings) \(generation) \(isServing) \(isLeading) \(webhooks.faults.count)"
+  }
   /// Whether the next look should be soon.
   package var looksAgain: Bool { registry.hasMissingFile }
   /// How many schedules there are, and when the first of them is due.
@@ -198,6 +212,7 @@ package actor ScheduleHost {
     if registry.isNew { await rememberLastGood() }
     let news = registry.look()
     if !news.isEmpty {
+      changes += 1
       for item in news { if let file = item.file { plans[file] = nil } }
       await setEntries()
     }
@@ -206,6 +221,7 @@ package actor ScheduleHost {
 
   /// Changes the configuration, and reads everything again.
   package func use(_ folders: [String], in environment: RecipeEnvironment) async -> [RecipeRegistry.News] {
+    changes += 1
     registry.use(folders, in: environment)
     let news = registry.look()
     // The zone, the connections or the secrets may differ now.
@@ -289,8 +305,8 @@ package actor ScheduleHost {
       // An entry that was edited may read anew what it has gathered.
       for id in records[index].batch?.events ?? [] where gathered[id] == nil {
         guard let event = await store.event(id) else { continue }
-        let headers = try? await headers(of: event).get()
-        gathered[id] = await data(of: event).map { EventRecord.Whole(event, $0, headers: headers) }
+        let head = try? await head(of: event).get()
+        gathered[id] = await data(of: event).map { EventRecord.Whole(event, $0, head: head ?? EventForm.Head()) }
       }
       if scheduler.knows(records[index].id) { continue }
       for place in records[index].buffered.indices {
@@ -597,14 +613,14 @@ package actor ScheduleHost {
   @discardableResult func offer(_ id: String) async -> Bool {
     guard let event = await store.event(id), event.consumedBy == nil, isLeading else { return true }
     let data = await data(of: event)
-    let headers = await headers(of: event)
-    if sharing != nil, scheduler.listens(for: event), let error = data.error ?? headers.error, error.missing != nil {
+    let head = await head(of: event)
+    if sharing != nil, scheduler.listens(for: event), let error = data.error ?? head.error, error.missing != nil {
       // It is kept for a leader that has the secret, or until this one has it.
       if missing.updateValue(time.elapsed(), forKey: id) == nil { tell(.lacks(event: id, reason: error.message)) }
       return true
     }
-    guard let decision = decide({ $0.eventReceived(event, with: data, headers: try? headers.get(), at: time.now()) })
-    else {
+    let known = (try? head.get()) ?? EventForm.Head()
+    guard let decision = decide({ $0.eventReceived(event, with: data, head: known, at: time.now()) }) else {
       return false
     }
     await carryOut([decision])
@@ -864,7 +880,7 @@ extension ScheduleHost {
         let source =
           switch plan.trigger.kind {
           case .file: "a file"
-          case .webhook: "a delivery"
+          case .webhook, .form: "a delivery"
           case .timed, .event, .afterRecipe: "an event"
           }
         let why = "computed from \(source), and a start out of turn has none"

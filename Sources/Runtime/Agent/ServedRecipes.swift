@@ -16,6 +16,10 @@ package struct ServedRecipes: Sendable {
   /// Says why a run is in its state; without it, as far as that can be told without the run's recipe.
   package var explain: Explainer?
   package var findInput: InputFinder?
+  /// Finds the files that the actions of a run say they wrote.
+  package var findFiles: FileFinder?
+  /// Reads such a file, if nothing has changed it since.
+  package var readFile: FileReader?
   /// The clock of the people who read explanations of schedules; UTC if nil.
   package var clock: (@Sendable (Timestamp) -> WallClock)?
   /// Makes the plan of a run; nil where no plans are made.
@@ -29,9 +33,15 @@ package struct ServedRecipes: Sendable {
   package var secret: @Sendable (_ name: String, _ isFresh: Bool) async -> String? = { _, _ in nil }
 
   /// Says why a run is in its state.
-  package typealias Explainer = @Sendable (_ facts: RunFacts, _ isServed: Bool, _ holder: Int?) async -> Explanation
-  /// Computes the input of a step again, with marks for secrets.
-  package typealias InputFinder = @Sendable (_ facts: RunFacts, _ step: StepPath) async -> StepReplay.Input
+  ///
+  /// `tellsDistance` is the clock's (`WallClock`).
+  package typealias Explainer =
+    @Sendable (_ facts: RunFacts, _ isServed: Bool, _ holder: Int?, _ tellsDistance: Bool) async -> Explanation
+  /// Computes the input of a step again, with marks for secrets, and finds the step in its recipe.
+  package typealias InputFinder =
+    @Sendable (_ facts: RunFacts, _ step: StepPath) async -> (input: StepReplay.Input, place: RecipePlace?)
+  package typealias FileFinder = @Sendable (_ run: RunRecord, _ texts: Value) async -> [WrittenFile]
+  package typealias FileReader = @Sendable (_ file: WrittenFile) async throws(RequestRefusedError) -> [UInt8]
   /// Makes the plan of a run without starting it.
   package typealias Planner =
     @Sendable (_ run: RunCreated) async throws(RequestRefusedError) -> PlanRecord.MadeForRun

@@ -10,6 +10,8 @@ package import Calendars
 package struct WallClock: Sendable {
   package var zone: TimeZoneRules
   package var now: Timestamp
+  /// Whether texts say how far an instant is from now; without that they stay the same.
+  package var tellsDistance = true
 
   package init(_ zone: TimeZoneRules, now: Timestamp) {
     self.zone = zone
@@ -28,6 +30,11 @@ package struct WallClock: Sendable {
     return "\(WallClock.weekdays[time.date.weekday]) \(WallClock.text(time)) \(WallClock.text(offset: kind.offset))"
   }
 
+  /// `Fri 2026-11-20 17:30 AEDT`, also if it isn't a whole minute.
+  package func minute(_ instant: Timestamp) -> String {
+    date(Timestamp(seconds: instant.seconds - ((instant.seconds % 60) + 60) % 60) ?? instant)
+  }
+
   /// `2026-11-20T17:30:05+11:00`, for logs: RFC 3339 in local time, without a fraction.
   package func stamp(_ instant: Timestamp) -> String {
     let (time, kind) = zone.localTime(at: instant)
@@ -43,6 +50,7 @@ package struct WallClock: Sendable {
 
   /// `in 8 h 59 min`, `3 days ago` or `now`.
   package func fromNow(_ instant: Timestamp) -> String {
+    guard tellsDistance else { return "on \(date(instant))" }
     let seconds = instant.seconds - now.seconds
     if seconds == 0 { return "now" }
     let span = TimeSpan.seconds(abs(seconds)).inWords
@@ -50,7 +58,9 @@ package struct WallClock: Sendable {
   }
 
   /// `Fri 2026-11-20 17:30 AEDT (in 8 h 59 min)`.
-  package func dateFromNow(_ instant: Timestamp) -> String { "\(date(instant)) (\(fromNow(instant)))" }
+  package func dateFromNow(_ instant: Timestamp) -> String {
+    tellsDistance ? "\(date(instant)) (\(fromNow(instant)))" : date(instant)
+  }
 
   /// Reads an instant: RFC 3339, or a date, a time of today, or both as this clock shows them.
   ///
@@ -87,6 +97,11 @@ package struct WallClock: Sendable {
 }
 
 extension TimeSpan {
+  /// The same, and less than a second in milliseconds: `6 ms`.
+  package var inShort: String {
+    (0..<1_000_000_000).contains(nanoseconds) ? "\(nanoseconds / 1_000_000) ms" : inWords
+  }
+
   /// The length with its two largest units: `2 days 3 h`, `8 h 59 min`, `4 min 5 s`, `45 s`.
   package var inWords: String {
     let seconds = nanoseconds / 1_000_000_000

@@ -18,15 +18,18 @@ package import Recipes
 package struct Delivery: Sendable {
   /// The fields of the head, in their order.
   package var fields: [(name: String, value: String)]
+  /// The query of the address, in its order.
+  package var query: [(name: String, value: String)]
   package var body: [UInt8]
   /// Reads the body as a form; throws what isn't in its charset.
   package var form: @Sendable () throws(CharsetError) -> [(name: String, value: String)]
 
   package init(
-    fields: [(name: String, value: String)], body: [UInt8],
+    fields: [(name: String, value: String)], query: [(name: String, value: String)] = [], body: [UInt8],
     form: @escaping @Sendable () throws(CharsetError) -> [(name: String, value: String)] = { [] }
   ) {
     self.fields = fields
+    self.query = query
     self.body = body
     self.form = form
   }

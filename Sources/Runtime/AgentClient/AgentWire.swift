@@ -25,7 +25,7 @@ package protocol AgentWire: Sendable {
 /// How a client waits for an agent, and what it tells the user meanwhile.
 package struct WirePatience: Sendable {
   let time: any TimeSource
-  /// Takes a sentence about what is waited for.
+  /// Takes a sentence about the wait.
   let tell: @Sendable (String) -> Void
   /// After how long without an answer the user is told.
   package var silence = TimeSpan.seconds(10)

@@ -111,7 +111,7 @@ struct HTTPAnswerReader {
   private mutating func readHead(_ line: [UInt8]) throws(Fault) {
     if !line.isEmpty {
       lines.append(String(decoding: line, as: UTF8.self))
-      // What isn't HTTP isn't read to its end.
+      // Anything but HTTP isn't read to its end.
       if lines.count == 1 { _ = try HTTPAnswerReader.status(lines[0]) }
       return
     }

@@ -7,13 +7,21 @@ import Operations
 import RunState
 
 extension Pages {
+  /// The most actions on one page.
+  private static let mostActions = 150
+
   static func actions(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
     let plugins = try await request.catalog().plugins
+    // With many actions, each plugin has a page of its own.
+    let isLong = plugins.reduce(0) { $0 + $1.actions.count } > mostActions
     let names = plugins.enumerated().map { index, plugin -> Markup in
-      (index == 0 ? "" : ", ") + Part.link(plugin.name, to: "#plugin-\(plugin.name)")
+      let path = isLong ? pagePath("actions", query: [("plugin", plugin.name)]) : "#plugin-\(plugin.name)"
+      return (index == 0 ? "" : ", ") + Part.link(plugin.name, to: path)
     }
-    let lists = plugins.map { plugin -> Markup in
-      let rows = plugin.actions.map { action -> Markup in
+    let given = request.given("plugin") ?? plugins.first?.name ?? ""
+    let (size, first) = (isLong ? PageRequest.mostRows : mostActions, isLong ? request.first : 0)
+    let lists = plugins.filter { !isLong || $0.name.hasSameScalars(as: given) }.map { plugin -> Markup in
+      let rows = plugin.actions.dropFirst(first).prefix(size).map { action -> Markup in
         .element(
           "span", ["class": "grow"],
           .element("a", ["href": pagePath("actions", action.id)], Part.code(action.id)),
@@ -22,9 +30,10 @@ extension Pages {
       }
       return .element(
         "h2", ["id": "plugin-\(plugin.name)"], Markup(plugin.name),
-        .element("span", ["class": "count"], "\(rows.count)"))
+        .element("span", ["class": "count"], "\(plugin.actions.count)"))
         + .element("p", ["class": "quiet"], Part.prose(plugin.summary))
         + Part.rows(rows, orElse: "It has no actions.")
+        + Part.pager(first, rows.count, of: plugin.actions.count, by: size) { request.page(from: $0, "actions") }
     }
     return request.frame(
       "Actions", "/recipes", Part.crumbs(("Recipes", "/recipes")), .element("h1", [:], "Actions"),

@@ -6,12 +6,14 @@ import HTTPServer
 import RunState
 
 extension Pages {
+  /// The most questions of a run in the list; the page of the run has more.
+  private static let mostOfARun = 2
+
   static func approvals(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
     let list = try await request.ask(ListApprovals.with { $0.cursor = request.given("cursor") })
-    let asking = list.open.flatMap { run in
-      run.stepsInOrder.filter(\.asksPerson).map { (run, $0) }
-    }
-    let rows = asking.map { run, step -> Markup in
+    let asking = list.open.map { run in (run: run, steps: run.steps.select { $0.pointee.asksPerson }) }
+    let count = asking.reduce(0) { $0 + $1.steps.count }
+    func row(_ run: RunRecord, _ step: StepRecord) -> Markup {
       let prompt = request.seesData ? step.wait?.prompt : nil
       let until = step.wait?.wakeAt.map { ", until " + Part.ago($0, request.clock) } ?? .nothing
       return Markup([
@@ -22,35 +24,44 @@ extension Pages {
         .element("span", ["class": "end"], "asked ", Part.ago(step.startedAt, request.clock), until),
         .element(
           "a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)],
-          objection(to: request, deciding: step) == nil ? "Decide" : "Show"),
+          Markup(objection(to: request, deciding: step) == nil ? step.callToAct : "Show")),
       ])
     }
+    let rows = asking.flatMap { run, steps -> [Markup] in
+      let rest = steps.count - mostOfARun
+      let more = Part.link("\(counted(rest, "more question")) of this run", to: pagePath("runs", run.id))
+      return steps.prefix(mostOfARun).map { row(run, $0) } + (rest > 0 ? [more] : [])
+    }
     return request.frame(
-      "Approvals", "/approvals", live: .init(seconds: 5, announcement: counted(asking.count, "question")),
-      .element("h1", [:], "Approvals"),
-      Part.rows(rows, orElse: "No approvals are waiting. A run with an 'approve' step waits here for a decision."),
-      Part.next(list.next, "More approvals", "approvals"))
+      "Questions", "/approvals", live: .init(seconds: 5, announcement: counted(count, "question")),
+      .element("h1", [:], "Questions"),
+      Part.rows(
+        rows, orElse: "No questions are waiting. A run with an 'approve' or 'ask' step waits here for a person."),
+      Part.next(list.next, "More questions", "approvals"))
   }
 
-  /// The most bytes of a question in the title of its page.
-  private static let longestTitle = 160
-
   static func approval(
-    _ request: PageRequest, _ name: String, _ path: String
+    _ request: PageRequest, _ name: String, _ path: String, given: HTTPQuery = HTTPQuery(), fault: String? = nil,
+    faults: [String] = []
   ) async throws(Problem) -> HTTPServerResponse {
     let run = try await displayed(request, name)
     guard let step = run.steps[path], step.asksPerson else { return settled(request, run, path) }
-    let prompt = request.seesData ? step.wait?.prompt : nil
+    let isAnswer = step.wait?.kind == .ask
     let people = step.wait?.by ?? []
-    let title = prompt?.firstLine.shortened(to: longestTitle) ?? "A decision for \(run.recipe)"
+    let part = QuestionPart(run: run, step: step, clock: request.clock, query: request.http.query)
+    let title = request.seesData ? part.title : "\(isAnswer ? "An answer" : "A decision") for \(run.recipe)"
     var content: [Markup] = [
-      Part.crumbs(("Approvals", "/approvals"), (run.recipe, pagePath("runs", run.id))),
+      Part.crumbs(("Questions", "/approvals"), (run.recipe, pagePath("runs", run.id))),
       .element("h1", [:], Markup(title)),
     ]
-    if let prompt {
-      // The part that the title can't hold is shown below it.
-      let rest = prompt.firstLine.utf8.count > longestTitle ? prompt.lines : Array(prompt.lines.dropFirst())
-      if !rest.isEmpty { content.append(Part.prompt(rest)) }
+    if let objection = objection(to: request, deciding: step) {
+      if request.seesData {
+        content += [.element("form", ["id": "find", "method": "get"]), part.rest, part.consequences]
+      }
+      content.append(Part.notice(.element("p", [:], Markup(objection))))
+    } else {
+      let address = pagePath("runs", run.id, isAnswer ? "answer" : "decide")
+      content.append(part.form(to: address, given: given, fault: fault, faults: faults))
     }
     content.append(
       Part.facts([
@@ -60,95 +71,123 @@ extension Pages {
         ("Asked", people.isEmpty ? "anyone who may approve" : Markup(people.joined(separator: ", "))),
         ("Until", step.wait?.wakeAt.map { Part.timeAndAgo($0, request.clock) }),
       ]))
-    let objection = objection(to: request, deciding: step)
-    content.append(objection.map { Part.notice(.element("p", [:], Markup($0))) } ?? decision(step, run))
+    content.append(commands(step, run, request))
     if request.seesData {
       if let inputs = Part.value(run.origin.inputs) { content.append(Part.heading("Inputs of the run") + inputs) }
     }
-    return request.frame("Decide", "/approvals", live: .init(seconds: 5, announcement: title), Markup(content))
+    let live = PageFrame.Live(seconds: 5, announcement: title, isOfRunAlone: true)
+    return request.frame(step.callToAct, "/approvals", live: live, Markup(content))
+  }
+
+  /// The commands that decide or answer, and the button that ends the question's links.
+  private static func commands(_ step: StepRecord, _ run: RunRecord, _ request: PageRequest) -> Markup {
+    let commands = step.commands(in: run.id).map { Markup.element("p", [:], Part.code($0)) }
+    let same: Markup = .element(
+      "details", ["class": "small"], .element("summary", [:], "The same on the command line"), Markup(commands))
+    let links = step.wait?.question?.links ?? []
+    guard !links.isEmpty, request.may(.steer) else { return same }
+    let people = joined(links.map { $0.name.isEmpty ? "anyone" : $0.name })
+    let end = Part.Action(
+      label: "End its links", path: pagePath("runs", run.id, "unlink"),
+      command: "errand runs unlink \(run.id) \(step.path.shellQuoted)",
+      warning: "The links that were sent to \(people) carry no right any more.", fields: [("step", step.path)])
+    return same + .element("div", ["class": "actions"], Part.button(end))
   }
 
   /// Why a visitor is offered no decision: it may not decide, or doesn't see what it would decide; nil if it is.
   private static func objection(to request: PageRequest, deciding step: StepRecord) -> String? {
     let people = step.wait?.by ?? []
     if !step.asks(request.caller.name) {
-      return "This asks \(joined(people, by: "or")) and not '\(request.caller.name)'."
+      let what = step.wait?.kind == .ask ? "question" : "decision"
+      return "This \(what) is for \(joined(people)); you are logged in as \(request.caller.name)."
     }
-    if !request.may(.approve) { return "Deciding needs a token with the scope 'approve'." }
-    if !request.seesData {
-      return "Deciding needs the question, and the question needs a token with the scope 'data'."
+    if !request.may(.approve) {
+      return "\(step.wait?.kind == .ask ? "Answering" : "Deciding") needs a token with the scope 'approve'."
     }
+    if !request.seesData { return "This token lacks the scope 'data', so the question can't be shown." }
     return nil
   }
 
   /// Says that a decision isn't asked for, or who has made it.
   static func settled(_ request: PageRequest, _ run: RunRecord, _ path: String) -> HTTPServerResponse {
-    var announcement = "The step '\(path)' doesn't ask for a decision now"
-    var when = ""
-    if let decision = run.steps[path]?.decision {
-      announcement = "\(decision.by) has \(decision.isApproved ? "approved" : "rejected") it"
-      when = ", \(request.clock.dateFromNow(decision.at))"
+    let show: Markup = .element(
+      "p", ["class": "actions"],
+      .element("a", ["class": "button", "href": pagePath("runs", run.id)], "Show the run"))
+    let step = run.steps[path]
+    let part = step.map { QuestionPart(run: run, step: $0, clock: request.clock, query: request.http.query) }
+    if let part, let decision = step?.decision, decision.by.hasSameScalars(as: request.caller.name) {
+      let title = QuestionPart.isRecorded(decision)
+      return request.frame(
+        title, "/approvals", live: .init(announcement: "\(title)."), Part.crumbs(("Questions", "/approvals")),
+        part.recorded(decision, .nothing), show)
     }
+    let kind = step?.wait?.kind ?? .approval
+    let verb = kind == .ask ? "answer" : "decide"
+    let announcement =
+      step?.wait?.kind.isQuestion == true
+      ? part?.end ?? "" : "The step '\(path)' doesn't ask for \(kind.wanted) now."
     return request.frame(
-      "Nothing to decide", "/approvals", live: .init(announcement: announcement),
-      Part.crumbs(("Approvals", "/approvals")),
-      .element("h1", [:], "Nothing to decide"), .element("p", [:], Markup("\(announcement)\(when).")),
-      .element(
-        "p", ["class": "actions"],
-        .element("a", ["class": "button", "href": pagePath("runs", run.id)], "Show the run")))
+      "Nothing to \(verb)", "/approvals", live: .init(announcement: announcement),
+      Part.crumbs(("Questions", "/approvals")),
+      .element("h1", [:], "Nothing to \(verb)"), .element("p", [:], Markup(announcement)), show)
   }
 
-  private static func decision(_ step: StepRecord, _ run: RunRecord) -> Markup {
-    let command = "\(run.id) \(step.path.shellQuoted)"
-    return .element(
-      "form", ["class": "card", "method": "post", "action": pagePath("runs", run.id, "decide")],
-      .element("input", ["type": "hidden", "name": "step", "value": step.path]),
-      .element(
-        "label", ["for": "comment"], "Comment ", .element("span", ["class": "quiet"], "(recorded with the decision)")),
-      // In a field of one line, Enter would approve.
-      .element("textarea", ["id": "comment", "name": "comment", "rows": "2"]),
-      .element(
-        "div", ["class": "actions"],
-        .element(
-          "button",
-          ["class": "main", "name": "choice", "value": "approve", "title": "errand runs approve \(command)"], "Approve"),
-        .element(
-          "button",
-          ["class": "risky", "name": "choice", "value": "reject", "title": "errand runs reject \(command)"], "Reject")),
-      .element(
-        "details", ["class": "small"], .element("summary", [:], "The same on the command line"),
-        .element("p", [:], Part.code("errand runs approve \(command)")),
-        .element("p", [:], Part.code("errand runs reject \(command)"))))
+  /// Gives an answer, or shows the form again with its faults.
+  static func answer(
+    _ request: PageRequest, _ name: String, _ form: HTTPQuery
+  ) async throws(Problem) -> HTTPServerResponse {
+    let (path, comment) = (form["step"] ?? "", form["comment"].flatMap { $0.trimmed.isEmpty ? nil : $0.trimmed })
+    let given = QuestionPart.given(form, for: try await displayed(request, name).steps[path])
+    var faults: [String] = []
+    if given.faults.isEmpty {
+      do throws(Problem) {
+        _ = try await request.ask(
+          AnswerStep.with {
+            $0.run = name
+            $0.step = path
+            $0.texts = given.sent
+            $0.comment = comment
+            $0.question = form["question"]
+            // The same answer to the same question is given once, as by a double click.
+            $0.key = given.key(of: form["question"].map { "\($0) \(comment ?? "")" })
+          })
+        return redirect(pagePath("approvals", name, path))
+      } catch {
+        guard error.kind == .refusal(.inputs) else { return try await refused(request, error, name, path, form) }
+        faults = error.detail.split(separator: "\n").map { String($0) }
+      }
+    }
+    var response = try await approval(request, name, path, given: form, faults: faults)
+    response.status = 422
+    return response
+  }
+
+  /// The page after a decision or an answer was refused because something has happened since its page was shown.
+  static func refused(
+    _ request: PageRequest, _ problem: Problem, _ name: String, _ step: StepPath?, _ form: HTTPQuery
+  ) async throws(Problem) -> HTTPServerResponse {
+    guard let step else { throw problem }
+    var response: HTTPServerResponse
+    switch problem.kind {
+    case .refusal(.conflict):
+      response = try await approval(request, name, step, given: form, fault: QuestionPart.isAnother)
+    // Another person was faster, or the time ran out.
+    case .refusal(.notAsked), .refusal(.ended): response = settled(request, try await displayed(request, name), step)
+    default: throw problem
+    }
+    response.status = problem.kind.status
+    return response
   }
 }
 
-extension Part {
-  /// The lines of a question after the first.
-  ///
-  /// Where each says what becomes of something, `what: before → after`, as
-  /// recipes write them, they are a table.
-  fileprivate static func prompt(_ lines: [String]) -> Markup {
-    let changes = lines.compactMap { line -> [Markup]? in
-      guard let arrow = line.utf8Parts(around: " → "), let colon = arrow.before.utf8Parts(around: ": ") else {
-        return nil
-      }
-      return [
-        Markup(colon.before),
-        .element("span", ["class": colon.after == "none" ? "quiet" : "before"], Markup(colon.after)),
-        .element("span", ["class": "after"], Markup(arrow.after)),
-      ]
-    }
-    if changes.count == lines.count { return table("What would change", ["What", "Before", "After"], changes) }
-    return .element(
-      "p", ["class": "lines-kept card tall", "tabindex": "0", "role": "region", "aria-label": "The whole question"],
-      Markup(lines.joined(separator: "\n")))
-  }
+extension StepRecord {
+  /// The label of the link to a question.
+  var callToAct: String { wait?.kind == .ask ? "Answer" : "Decide" }
 }
 
 extension String {
   /// The first line of a question.
   var firstLine: String { split(separator: "\n").first.map { String($0) } ?? "" }
-  fileprivate var lines: [String] { split(separator: "\n").map { String($0) } }
 
   /// The parts before and after a text, if it occurs exactly once.
   package func utf8Parts(around text: String) -> (before: String, after: String)? {

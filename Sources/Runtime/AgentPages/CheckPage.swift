@@ -21,7 +21,7 @@ extension Pages {
     do throws(Problem) {
       let findings = try await request.ask(asked).findings
       return checkPage(
-        request, asked, found(findings, in: asked), Part.recipe(asked.text, findings.filter { asked.isPlace(of: $0) }))
+        request, asked, found(findings, in: asked), lines(of: asked, findings))
     } catch {
       // A text that is too long is shown again all the same.
       guard error.kind == .refusal(.request) else { throw error }
@@ -30,6 +30,13 @@ extension Pages {
       response.status = error.kind.status
       return response
     }
+  }
+
+  /// The lines of the text, of a long one only around the first finding.
+  private static func lines(of asked: CheckText, _ findings: [FindingRecord]) -> Markup {
+    let own = findings.filter { asked.isPlace(of: $0) }
+    let first = max(0, (own.compactMap(\.line).min() ?? 1) - 10)
+    return Part.recipe(asked.text, own, from: asked.text.utf8.count < Part.mostBytes / 4 ? 0 : first)
   }
 
   /// - Parameters:

@@ -10,7 +10,7 @@ extension Pages {
       Markup(keys.enumerated().map { index, key in (index == 0 ? "" : " ") + Markup.element("kbd", [:], Markup(key)) })
     }
     let keys: [[Markup]] = [
-      [key("g", "n"), "Now"], [key("g", "r"), "Runs"], [key("g", "a"), "Approvals"], [key("g", "e"), "Recipes"],
+      [key("g", "n"), "Now"], [key("g", "r"), "Runs"], [key("g", "a"), "Questions"], [key("g", "e"), "Recipes"],
       [key("g", "s"), "Schedules"], [key("g", "t"), "State"],
       [key("j"), "the next row"], [key("k"), "the row before"], [key("/"), "the first field"], [key("?"), "this page"],
     ]

@@ -9,7 +9,7 @@ extension Pages {
   /// The most rows of each list of the page.
   private static let mostRows = 50
   /// How many seconds a failed run is shown.
-  private static let recent = 86_400
+  private static let recent = TimeSpan.seconds(86_400)
 
   static func now(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
     func listed(needsPerson: Bool) async throws(Problem) -> RunList {
@@ -19,7 +19,7 @@ extension Pages {
     let busy = try await listed(needsPerson: false)
     // Asked for apart, so that many runs that succeeded since don't hide them.
     var recently = RunListQuery(limit: mostRows, statuses: [.failed, .timedOut])
-    recently.endedSince = request.clock.now.advanced(by: .seconds(-recent))
+    recently.endedSince = request.clock.now.advanced(by: TimeSpan(nanoseconds: -recent.nanoseconds))
     let ended = try await request.runs(recently).finished
     let failed = try await notRetried(ended, request)
     // A run that no worker can claim needs a person.
@@ -45,7 +45,8 @@ extension Pages {
         ? .element("p", [:], "The latest \(mostRows) are shown. ", Part.link("All open runs", to: "/runs")) : .nothing,
       Part.heading("Next"),
     ]
-    content += try await next(request)
+    let coming = try await next(request)
+    content += coming.markup
     if request.may(.start) {
       content.append(
         .element(
@@ -53,7 +54,9 @@ extension Pages {
           .element("a", ["class": "button", "href": "/runs"], "All runs")))
     }
     let announcement = needs.isEmpty ? "Nothing needs attention." : "\(counted(urgentCount, "run")) to look at."
-    return request.frame("Now", "/", live: .init(seconds: 5, announcement: announcement), Markup(content))
+    var live = PageFrame.Live(seconds: 5, announcement: announcement)
+    live.until = ([coming.first] + failed.map { $0.endedAt.advanced(by: recent) }).compactMap(\.self).min()
+    return request.frame("Now", "/", live: live, Markup(content))
   }
 
   /// The runs that no other run retries, which would be that run's matter.
@@ -72,13 +75,15 @@ extension Pages {
   /// The most schedules whose next slot is shown.
   private static let mostNextSlots = 8
 
-  private static func next(_ request: PageRequest) async throws(Problem) -> [Markup] {
+  /// The coming slots, and the first of them.
+  private static func next(_ request: PageRequest) async throws(Problem) -> (markup: [Markup], first: Timestamp?) {
     let report = try await request.ask(ShowStatus())
     guard report.isServing else {
-      return [.element("p", ["class": "none"], "This agent fires no schedules; errand serve does.")]
+      return ([.element("p", ["class": "none"], "This agent fires no schedules; errand serve does.")], nil)
     }
+    let coming = try await request.upcoming(limit: mostNextSlots, isFirst: true)
     var rows: [Markup] = []
-    for next in try await request.upcoming(limit: mostNextSlots, isFirst: true) {
+    for next in coming {
       rows.append(
         .element(
           "span", ["class": "grow"], Part.link(next.schedule, to: pagePath("schedules", next.schedule)),
@@ -92,7 +97,7 @@ extension Pages {
             "span", ["class": "grow"],
             Part.link("\(counted(served.faults.count, "fault")) in recipes", to: "/state#faults")))
     }
-    return [Part.rows(rows, orElse: "No slot is planned: no schedule has a time.")]
+    return ([Part.rows(rows, orElse: "No slot is planned: no schedule has a time.")], coming.first?.slot)
   }
 
   // MARK: Rows
@@ -105,8 +110,10 @@ extension Pages {
         reason(request.seesData ? run.reason : nil)),
       .element("span", ["class": "end"], "began ", Part.ago(run.createdAt, request.clock)),
     ]
-    if request.may(.approve), let step = run.stepsInOrder.first(where: \.asksPerson) {
-      parts.append(.element("a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], "Decide"))
+    if request.may(.approve), let step = run.steps.select({ $0.pointee.asksPerson }).first {
+      parts.append(
+        .element(
+          "a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], Markup(step.callToAct)))
     } else if run.status == .uncertain, request.may(.steer) {
       parts.append(.element("a", ["class": "button main", "href": pagePath("runs", run.id)], "Resolve"))
     }
@@ -114,7 +121,7 @@ extension Pages {
   }
 
   static func finishedRow(_ run: RunSummary, _ request: PageRequest) -> Markup {
-    let took = run.endedAt.span(since: run.createdAt).map { ", took \($0.spoken)" } ?? ""
+    let took = run.endedAt.span(since: run.createdAt).map { ", took \($0.inShort)" } ?? ""
     return Markup([
       Part.status(run.status.rawValue),
       .element(

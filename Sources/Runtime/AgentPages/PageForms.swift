@@ -48,6 +48,7 @@ extension Pages {
     case ("runs", "delete"):
       _ = try await request.ask(DeleteRun.with { $0.run = name })
       return redirect("/runs")
+    case ("runs", "answer"): return try await answer(request, name, form)
     case ("runs", "decide"):
       guard let choice = form["choice"], choice == "approve" || choice == "reject" else {
         throw Problem(.refusal(.request), "choose to approve or to reject")
@@ -59,14 +60,20 @@ extension Pages {
             $0.step = text("step")
             $0.approved = choice == "approve"
             $0.comment = text("comment")
+            $0.question = text("question")
           })
       } catch {
-        guard [.refusal(.notAsked), .refusal(.ended)].contains(error.kind), let step = text("step") else { throw error }
-        // Another person was faster.
-        var response = settled(request, try await displayed(request, name), step)
-        response.status = error.kind.status
-        return response
+        return try await refused(request, error, name, text("step"), form)
       }
+      if let step = text("step") { return redirect(pagePath("approvals", name, step)) }
+    case ("runs", "unlink"):
+      let step = text("step")
+      _ = try await request.ask(
+        UnlinkStep.with {
+          $0.run = name
+          $0.step = step
+        })
+      if let step { return redirect(pagePath("approvals", name, step)) }
     case ("runs", "events"):
       let data = try json(text("data"), "the data")
       // The same form sent twice is one event; with other data, for a wait that didn't take the first, it is another.
@@ -140,7 +147,7 @@ extension Pages {
     }
   }
 
-  /// What a form says of an uncertain step.
+  /// The decision of a form on an uncertain step.
   private static func resolution(
     _ choice: String?, _ output: String?
   ) throws(Problem) -> (outcome: ResolveStep.Outcome, output: Value?) {

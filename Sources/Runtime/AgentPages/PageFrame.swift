@@ -15,7 +15,12 @@ package struct PageFrame {
   var live: Live?
   /// Whether every service is made up, which each page says then.
   var isSandbox: Bool
+  var version = PageVersion()
+  /// Whether it is shown without a way to other pages.
+  var isAlone = false
   var content: Markup
+  /// A digest of the content of a live page.
+  private let digest: String
 
   /// How a page is renewed: its content is asked for again, and replaces what is there if it differs.
   package struct Live {
@@ -23,21 +28,28 @@ package struct PageFrame {
     var seconds: Int?
     /// The text for screen readers when the content changes.
     var announcement: String
+    /// Whether the page shows nothing but the record or the log of the run that it is about.
+    var isOfRunAlone = false
+    /// When the page shows other things though nothing has changed.
+    var until: Timestamp?
   }
 
   package init(
-    title: String, section: String, visitor: String?, live: Live? = nil, isSandbox: Bool, content: Markup
+    title: String, section: String, visitor: String?, live: Live? = nil, isSandbox: Bool,
+    version: PageVersion = PageVersion(), content: Markup
   ) {
     self.title = title
     self.section = section
     self.visitor = visitor
     self.live = live
     self.isSandbox = isSandbox
+    self.version = version
     self.content = content
+    digest = live?.seconds == nil ? "" : SHA256.digest(of: Array(content.text.utf8)) ?? ""
   }
 
   private static let sections = [
-    ("/", "Now"), ("/runs", "Runs"), ("/approvals", "Approvals"), ("/recipes", "Recipes"), ("/schedules", "Schedules"),
+    ("/", "Now"), ("/runs", "Runs"), ("/approvals", "Questions"), ("/recipes", "Recipes"), ("/schedules", "Schedules"),
     ("/state", "State"),
   ]
 
@@ -50,8 +62,8 @@ package struct PageFrame {
 
   /// The answer to a browser that may have the content already.
   package func response(to request: HTTPServerRequest) -> HTTPServerResponse {
-    if let seen = request.headers["Errand-Seen"], seen == version { return HTTPServerResponse(status: 204) }
-    return response()
+    guard let live, live.seconds != nil, version.has(digest) else { return response() }
+    return HTTPServerResponse(status: 204, headers: [PageVersion.field: version.text(of: live, digest)])
   }
 
   /// No script and no style but the agent's own, and no other origin, whatever a page may hold.
@@ -62,12 +74,11 @@ package struct PageFrame {
     "X-Frame-Options": "DENY",
   ]
 
-  private var version: String { SHA256.digest(of: Array(content.text.utf8)) ?? "" }
-
   private var markup: Markup {
     var top: [Markup] = [
       .element(
-        "a", ["class": "brand", "href": "/"], .element("img", ["src": "/assets/errand.svg", "alt": "", "width": "24"]),
+        "a", ["class": "brand", "href": "/"],
+        .element("img", ["src": PageAssets.path("errand.svg"), "alt": "", "width": "24"]),
         "Errand")
     ]
     if let visitor {
@@ -80,6 +91,7 @@ package struct PageFrame {
           "form", ["class": "who", "method": "post", "action": "/logout"], .element("span", [:], Markup(visitor)),
           .element("button", ["class": "plain"], "Log out")))
     }
+    let title = isAlone ? self.title : "\(self.title) · Errand"
     return .element(
       "html", ["lang": "en"],
       .element(
@@ -92,14 +104,14 @@ package struct PageFrame {
             "content":
               #"{"allowEval":false,"includeIndicatorStyles":false,"selfRequestsOnly":true,"historyCacheSize":0}"#,
           ]),
-        .element("title", [:], "\(title) · Errand"),
-        .element("link", ["rel": "icon", "href": "/assets/errand.svg", "type": "image/svg+xml"]),
-        .element("link", ["rel": "stylesheet", "href": "/assets/errand.css"]),
-        .element("script", ["src": "/assets/htmx.js", "defer": ""]),
-        .element("script", ["src": "/assets/errand.js", "defer": ""])),
+        .element("title", [:], Markup(title)),
+        .element("link", ["rel": "icon", "href": PageAssets.path("errand.svg"), "type": "image/svg+xml"]),
+        .element("link", ["rel": "stylesheet", "href": PageAssets.path("errand.css")]),
+        isAlone ? .nothing : .element("script", ["src": PageAssets.path("htmx.js"), "defer": ""]),
+        .element("script", ["src": PageAssets.path("errand.js"), "defer": ""])),
       .element(
         "body", [:], .element("a", ["class": "skip", "href": "#main"], "Skip to the content"),
-        .element("header", ["class": "top"], .element("div", [:], Markup(top)), sandbox),
+        isAlone ? sandbox : .element("header", ["class": "top"], .element("div", [:], Markup(top)), sandbox),
         .element("main", ["id": "main", "tabindex": "-1"], main)))
   }
 
@@ -120,7 +132,7 @@ package struct PageFrame {
         [
           "id": "live", "hx-get": "", "hx-trigger": "every \(seconds)s", "hx-select": "#live",
           "hx-select-oob": "#announcement:innerHTML", "hx-swap": "outerHTML",
-          "hx-headers": "{\"Errand-Seen\":\"\(version)\"}",
+          "hx-headers": "{\"\(PageVersion.field)\":\"\(version.text(of: live, digest))\"}",
         ], content) + announcement(live.announcement)
   }
 

@@ -7,8 +7,7 @@ package import Agent
 package import Operations
 import Basics
 package import HTTPServer
-package import RunState
-package import Runs
+import RunState
 
 /// One request for a page, from a person who is logged in.
 package struct PageRequest: Sendable {
@@ -16,25 +15,23 @@ package struct PageRequest: Sendable {
   let caller: AgentCaller
   /// The parts of the path, decoded.
   let parts: [String]
-  /// The input of a step of a run that the visitor sees; nil where it can't be computed again.
-  let input: @Sendable (RunRecord, StepPath) async throws(Problem) -> StepReplay.Input?
   /// Runs the operations of the page.
   let agent: AgentParts
   let clock: WallClock
   let isSandbox: Bool
+  let version: PageVersion
 
   package init(
-    http: HTTPServerRequest, caller: AgentCaller, parts: [String],
-    input: @escaping @Sendable (RunRecord, StepPath) async throws(Problem) -> StepReplay.Input?, agent: AgentParts,
-    clock: WallClock, isSandbox: Bool
+    http: HTTPServerRequest, caller: AgentCaller, parts: [String], agent: AgentParts, clock: WallClock, isSandbox: Bool,
+    version: PageVersion
   ) {
     self.http = http
     self.caller = caller
     self.parts = parts
-    self.input = input
     self.agent = agent
     self.clock = clock
     self.isSandbox = isSandbox
+    self.version = version
   }
 
   /// Runs an operation for the visitor.
@@ -67,11 +64,24 @@ package struct PageRequest: Sendable {
   /// The value of a name in the query; nil if it is missing or blank.
   func given(_ name: String) -> String? { http.query[name].flatMap { $0.trimmed.isEmpty ? nil : $0.trimmed } }
 
+  /// The most rows of a list on a page.
+  static let mostRows = 50
+
+  /// How many rows of a list come before the page.
+  var first: Int { max(0, given("from").flatMap { Int($0) } ?? 0) }
+
+  /// The address of the same list from another row on.
+  func page(from first: Int, _ page: String, _ name: String? = nil) -> String {
+    let others = http.query.items.filter { $0.name != "from" }.map { ($0.name, $0.value) }
+    let query = others + [("from", first > 0 ? "\(first)" : "")]
+    return name.map { pagePath(page, $0, query: query) } ?? pagePath(page, query: query)
+  }
+
   func frame(
     _ title: String, _ section: String, live: PageFrame.Live? = nil, _ content: Markup...
   ) -> HTTPServerResponse {
     PageFrame(
-      title: title, section: section, visitor: caller.name, live: live, isSandbox: isSandbox,
+      title: title, section: section, visitor: caller.name, live: live, isSandbox: isSandbox, version: version,
       content: Markup(content)
     ).response(to: http)
   }
@@ -89,7 +99,9 @@ package enum Pages {
     case ("runs", 1): return try await runs(request)
     case ("runs", 2): return try await run(request, parts[1])
     case ("runs", 3) where parts[2] == "logs": return try await logs(request, parts[1])
+    case ("runs", 3) where parts[2] == "outputs": return try await outputs(request, parts[1])
     case ("runs", 4) where parts[2] == "steps": return try await step(request, parts[1], parts[3])
+    case ("runs", 3...4): return try await download(request)
     case ("approvals", 1): return try await approvals(request)
     case ("approvals", 3): return try await approval(request, parts[1], parts[2])
     case ("recipes", 1): return try await recipes(request)
@@ -105,6 +117,34 @@ package enum Pages {
     case ("tokens", 1): return try await tokens(request)
     case ("state", 1): return try await state(request)
     case ("help", 1): return help(request)
+    default: return nil
+    }
+  }
+
+  /// The addresses besides pages that a page links to.
+  private static func download(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse? {
+    let (run, what, last) = (request.parts[1], request.parts[2], request.parts.count > 3 ? request.parts[3] : nil)
+    switch (what, last) {
+    case ("logs.txt", nil):
+      return try await request.media(
+        DownloadLog.with {
+          $0.run = run
+          $0.step = request.given("step")
+          $0.attempt = request.given("attempt").flatMap { Int($0) }
+        })
+    case ("outputs.json", nil): return try await request.media(ReadOutputs.with { $0.run = run })
+    case ("outputs", let file?) where file.hasSuffix(".csv"):
+      return try await request.media(
+        DownloadTable.with {
+          $0.run = run
+          $0.name = String(file.dropLast(4))
+        })
+    case ("files", let number?):
+      return try await request.media(
+        DownloadFile.with {
+          $0.run = run
+          $0.number = number
+        })
     default: return nil
     }
   }

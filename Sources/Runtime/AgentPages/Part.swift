@@ -5,6 +5,9 @@ import HTTPServer
 import RunState
 
 package enum Part {
+  /// About how many bytes a page has at most; beyond that it has pages, or leaves things out and says so.
+  static let mostBytes = 80_000
+
   // MARK: Status
 
   /// A status as a word, a shape and a colour; the style has a shape for each.
@@ -27,23 +30,24 @@ package enum Part {
 
   // MARK: Times
 
-  /// An instant, as people of the folder's zone read it.
-  static func time(_ instant: Timestamp?, _ clock: WallClock) -> Markup {
-    guard let instant else { return .nothing }
-    return .element("time", ["datetime": "\(instant)"], Markup(clock.date(instant)))
+  /// An instant to the minute, as people of the folder's zone read it; all of it is shown to who points at it.
+  static func time(_ instant: Timestamp?, _ clock: WallClock) -> Markup { time(instant, clock, distance: nil) }
+
+  /// An instant, which the browser replaces by how far it is from now.
+  static func ago(_ instant: Timestamp?, _ clock: WallClock) -> Markup { time(instant, clock, distance: "alone") }
+
+  /// An instant, to which the browser adds how far it is from now.
+  static func timeAndAgo(_ instant: Timestamp?, _ clock: WallClock) -> Markup {
+    time(instant, clock, distance: "beside")
   }
 
-  /// An instant by how far it is from now; all of it is shown to who points at it.
-  static func ago(_ instant: Timestamp?, _ clock: WallClock) -> Markup {
+  /// - Parameter distance: Where the browser writes how far it is from now: it isn't part of a page, which would change
+  ///   each minute.
+  private static func time(_ instant: Timestamp?, _ clock: WallClock, distance: String?) -> Markup {
     guard let instant else { return .nothing }
     return .element(
-      "time", ["datetime": "\(instant)", "title": clock.date(instant)], Markup(clock.fromNow(instant)))
-  }
-
-  /// An instant with how far it is from now.
-  static func timeAndAgo(_ instant: Timestamp?, _ clock: WallClock) -> Markup {
-    guard let instant else { return .nothing }
-    return .element("time", ["datetime": "\(instant)"], Markup(clock.dateFromNow(instant)))
+      "time", ["datetime": "\(instant)", "title": clock.date(instant), "data-ago": distance],
+      Markup(clock.minute(instant)))
   }
 
   // MARK: Lists and tables
@@ -93,6 +97,42 @@ package enum Part {
   static func crumbs(_ pages: (String, path: String)...) -> Markup {
     let links = pages.enumerated().map { index, page in (index == 0 ? "" : " / ") + link(page.0, to: page.path) }
     return .element("nav", ["class": "crumbs", "aria-label": "Above this page"], Markup(links))
+  }
+
+  /// As many parts of a page as have room, and a sentence if there are more.
+  static func fitting(_ parts: [Markup]) -> Markup {
+    var (shown, left) = ([Markup](), mostBytes)
+    for part in parts {
+      left -= part.text.utf8.count
+      if left < 0, !shown.isEmpty {
+        shown.append(.element("p", ["class": "quiet"], "The rest is left out here; the command line shows all."))
+        break
+      }
+      shown.append(part)
+    }
+    return Markup(shown)
+  }
+
+  /// The place of a page's rows among all, with the ways to the rows before and after.
+  ///
+  /// - Parameters:
+  ///   - first: How many rows come before.
+  ///   - address: The page that begins after so many rows; nil if there is none.
+  static func pager(
+    _ first: Int, _ shown: Int, of count: Int, by size: Int, address: ((Int) -> String)?
+  ) -> Markup {
+    guard count > shown || first > 0 else { return .nothing }
+    let end = min(first, count) + shown
+    let place: Markup = shown < 2 ? "\(end) of \(count)" : "\(first + 1) to \(end) of \(count)"
+    var parts = [Markup.element("span", ["class": "quiet"], place)]
+    if first > 0, let address {
+      let before = address(max(0, min(first, count) - size))
+      parts.append(.element("a", ["class": "button", "rel": "prev", "href": before], "Before"))
+    }
+    if end < count, let address {
+      parts.append(.element("a", ["class": "button", "rel": "next", "href": address(end)], "Next"))
+    }
+    return .element("div", ["class": "actions"], Markup(parts))
   }
 
   /// The way to the page after this one, if there is one.
@@ -177,7 +217,7 @@ package enum Part {
       .element("p", [:], code(text)))
   }
 
-  /// A field of one line with its label, what to write, and what is wrong with what was written.
+  /// A field of one line with its label, its hint and its fault.
   static func field(
     _ name: String, _ label: String, _ value: String, hint: String? = nil, fault: String? = nil, isRequired: Bool = true
   ) -> Markup {

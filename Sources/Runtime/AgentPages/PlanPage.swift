@@ -68,6 +68,10 @@ private struct PlanPage {
   /// The most rows of a table; the command line shows all.
   private static let mostRows = 200
   private static let longest = 2_000
+  /// The most sentences about the effects of a group.
+  private static let mostDeeds = 20
+  /// About the most bytes of a table, and of the values of one group.
+  private static let mostBytes = Part.mostBytes / 3
 
   var markup: Markup {
     var parts: [Markup] = [
@@ -101,10 +105,12 @@ private struct PlanPage {
         }
         parts.append(Part.heading("On the way") + table("On the way", ["Step", "Condition", "What happens"], rows))
       }
-      if let outputs = document["outputs"], let displayed = Part.value(PlanPage.displayed(outputs)) {
+      if let outputs = document["outputs"],
+        let displayed = Part.value(PlanPage.displayed(outputs), within: PlanPage.mostBytes)
+      {
         parts.append(Part.heading("Outputs") + displayed)
       }
-      if let inputs = Part.value(document["inputs"].map(PlanPage.displayed)) {
+      if let inputs = Part.value(document["inputs"].map(PlanPage.displayed), within: PlanPage.mostBytes) {
         parts.append(Part.heading("Inputs") + inputs)
       }
     }
@@ -121,7 +127,7 @@ private struct PlanPage {
       let headings = ["Step", "Action", "Connection"] + (request.seesData ? ["Input"] : [])
       parts.append(Part.heading("Read for the plan") + table("Read for the plan", headings, rows))
     }
-    return Markup(parts)
+    return Part.fitting(parts)
   }
 
   private var actions: [Part.Action] {
@@ -251,13 +257,18 @@ private struct PlanPage {
       ]
     }
     let name = "Changes of \(group.path)"
-    parts += group.deeds.map { .element("p", [:], Markup($0.shortened(to: PlanPage.longest))) }
+    parts += group.deeds.prefix(PlanPage.mostDeeds).map {
+      .element("p", [:], Markup($0.shortened(to: PlanPage.longest)))
+    }
+    if group.deeds.count > PlanPage.mostDeeds {
+      parts.append(.element("p", ["class": "quiet"], "and \(group.deeds.count - PlanPage.mostDeeds) more"))
+    }
     if !rows.isEmpty { parts.append(table(name, ["What", "Before", "After"], rows)) }
     for reason in group.reasons.prefix(5) { parts.append(.element("p", ["class": "quiet"], Markup(reason))) }
     if group.reasons.count > 5 {
       parts.append(.element("p", ["class": "quiet"], "and \(group.reasons.count - 5) more"))
     }
-    if group.inputs.count == 1, let only = Part.value(group.inputs.first) {
+    if group.inputs.count == 1, let only = Part.value(group.inputs.first, within: PlanPage.mostBytes) {
       parts.append(only)
     } else if group.inputs.count > 1 {
       var names: [String] = []
@@ -276,8 +287,13 @@ private struct PlanPage {
   }
 
   private func table(_ name: String, _ headings: [String], _ rows: [[Markup]]) -> Markup {
-    let rest = rows.count - PlanPage.mostRows
-    return Part.table(name, headings, Array(rows.prefix(PlanPage.mostRows)))
+    var left = PlanPage.mostBytes
+    let shown = rows.prefix(PlanPage.mostRows).prefix { row in
+      defer { left -= row.reduce(0) { $0 + $1.text.utf8.count } }
+      return left > 0
+    }
+    let rest = rows.count - shown.count
+    return Part.table(name, headings, Array(shown))
       + (rest > 0 ? .element("p", ["class": "quiet small"], "and \(rest) more; the command line shows all") : .nothing)
   }
 

@@ -7,10 +7,11 @@ import RunState
 
 extension Pages {
   static func recipes(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
-    let rows = try await request.ask(ListRecipes()).recipes.map { recipe -> Markup in
+    let (all, first) = (try await request.ask(ListRecipes()).recipes, request.first)
+    let rows = all.dropFirst(first).prefix(PageRequest.mostRows).map { recipe -> Markup in
       .element(
         "span", ["class": "grow"], Part.link(recipe.name, to: pagePath("recipes", recipe.name)),
-        .element("span", ["class": "quiet"], Markup(recipe.summary ?? "")))
+        .element("span", ["class": "quiet"], Markup(recipe.summary?.shortened(to: 200) ?? "")))
         + (recipe.isFaulty || recipe.isOutOfDate ? Part.status("error", "has errors") : .nothing)
         + Markup(recipe.missing.map { Part.status("uncertain", "needs connection \($0)") })
         + (recipe.otherName.map { .element("span", ["class": "end"], Part.code($0)) } ?? .nothing)
@@ -22,9 +23,12 @@ extension Pages {
       tools =
         tools + .element("p", [:], Part.link("Check", to: "/check"), ": finds the errors in the text of a recipe.")
     }
+    let faulty = all.count { $0.isFaulty || $0.isOutOfDate }
+    let announcement = "\(counted(all.count, "recipe")), \(faulty) with errors"
     return request.frame(
-      "Recipes", "/recipes", .element("h1", [:], "Recipes"),
+      "Recipes", "/recipes", live: .init(seconds: 5, announcement: announcement), .element("h1", [:], "Recipes"),
       Part.rows(rows, orElse: "No recipe is served. Errand serves the recipes in the folder 'recipes'."),
+      Part.pager(first, rows.count, of: all.count, by: PageRequest.mostRows) { request.page(from: $0, "recipes") },
       Part.heading("For writing recipes"), tools)
   }
 
@@ -34,6 +38,9 @@ extension Pages {
     }
     return try await recipe(request, name, form: nil, plan: try await displayedPlan(request, digest))
   }
+
+  /// The most findings that are shown outside the text.
+  private static let mostFindings = 20
 
   /// - Parameters:
   ///   - form: A form that was refused, with its faults.
@@ -61,7 +68,9 @@ extension Pages {
       let sentence: Markup =
         "The file has changed and has errors. Errand uses the version before it, which is shown here."
       content.append(
-        Part.notice(.element("p", [:], sentence) + Markup(recipe.findings.map { Part.finding($0) }), kind: "fault"))
+        Part.notice(
+          .element("p", [:], sentence) + Markup(recipe.findings.prefix(mostFindings).map { Part.finding($0) }),
+          kind: "fault"))
     }
     if let refusal = recipe.refusal {
       content.append(
@@ -82,14 +91,18 @@ extension Pages {
       content.append(Part.heading("What it may do") + Part.table("Actions", ["Action", "Effect"], rows))
     }
     if !recipe.steps.isEmpty { content.append(Part.heading("Steps") + Part.outline(recipe.steps)) }
+    let findings = recipe.isOutOfDate ? [] : recipe.findings
+    let elsewhere = findings.filter { $0.file != recipe.file || recipe.text == nil }.prefix(mostFindings).map {
+      Part.finding($0)
+    }
     if let text = recipe.text {
-      content.append(
-        Part.heading("Text")
-          + Part.recipe(text, recipe.isOutOfDate ? [] : recipe.findings.filter { $0.file == recipe.file }))
+      let room = max(10_000, Part.mostBytes - (content + elsewhere).reduce(0) { $0 + $1.text.utf8.count })
+      let lines = Part.recipe(
+        text, findings.filter { $0.file == recipe.file }, from: request.first, within: room
+      ) { request.page(from: $0, "recipes", recipe.name) + "#text" }
+      content.append(.element("h2", ["id": "text"], "Text") + lines)
     }
-    for finding in recipe.findings where !recipe.isOutOfDate && (finding.file != recipe.file || recipe.text == nil) {
-      content.append(Part.finding(finding))
-    }
+    content += elsewhere
     return request.frame(recipe.name, "/recipes", Markup(content))
   }
 }
@@ -103,27 +116,51 @@ extension RecipeRecord {
 }
 
 extension Part {
+  /// The most lines of a recipe on a page, and the most characters of one.
+  private static let (mostLines, longestLine) = (400, 400)
+
   /// The text of a recipe with its lines numbered, and the findings below their lines.
-  static func recipe(_ text: String, _ findings: [FindingRecord]) -> Markup {
+  ///
+  /// - Parameters:
+  ///   - first: How many lines come before the page.
+  ///   - room: About the most bytes of the lines.
+  ///   - address: The page that begins after so many lines; nil if there is none.
+  static func recipe(
+    _ text: String, _ findings: [FindingRecord], from first: Int = 0, within room: Int = mostBytes / 2,
+    address: ((Int) -> String)? = nil
+  ) -> Markup {
     var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     if lines.last == "" { lines.removeLast() }
     let byLine = Dictionary(grouping: findings) { $0.line ?? 0 }
-    let rows = lines.enumerated().map { index, text -> Markup in
-      .element("li", ["id": "line-\(index + 1)"], line(text), Markup((byLine[index + 1] ?? []).map(finding)))
+    let first = max(0, min(first, lines.count - 1))
+    var (rows, left) = ([Markup](), room)
+    for (index, text) in lines.enumerated().dropFirst(first).prefix(mostLines) where left > 0 {
+      let found = (byLine[index + 1] ?? []).prefix(4).map(finding)
+      let row = Markup.element(
+        "li", ["id": "line-\(index + 1)"], line(Substring(String(text).shortened(to: longestLine))), Markup(found))
+      left -= row.text.utf8.count
+      rows.append(row)
     }
-    return .element("ol", ["class": "text", "tabindex": "0"], Markup(rows))
+    return .element("ol", ["class": "text", "tabindex": "0", "start": "\(first + 1)"], Markup(rows))
+      + pager(first, rows.count, of: lines.count, by: mostLines, address: address)
   }
 
   static func finding(_ finding: FindingRecord) -> Markup {
     let kind = finding.severity == "error" ? "finding" : "finding mild"
-    return .element("div", ["class": kind], Markup("\(finding.severity): \(finding.message)"))
+    return .element("div", ["class": kind], Markup("\(finding.severity): \(finding.message.shortened(to: 1_000))"))
   }
+
+  /// The most steps of an outline.
+  private static let mostOutlined = 100
 
   /// The steps of a recipe as lists inside lists, which the style draws as boxes, with arrows between what follows and
   /// branches side by side.
   fileprivate static func outline(_ steps: [StepOutline]) -> Markup {
-    var rest = steps[...]
-    return .element("div", ["class": "card outline"], list(&rest, 0))
+    var rest = steps.prefix(mostOutlined)
+    let more = steps.count - rest.count
+    return .element(
+      "div", ["class": "card outline"], list(&rest, 0),
+      more > 0 ? .element("p", ["class": "quiet"], "and \(counted(more, "more step"))") : .nothing)
   }
 
   private static func list(_ rest: inout ArraySlice<StepOutline>, _ depth: Int) -> Markup {

@@ -1,4 +1,4 @@
-// One run: the reason for its state, a person's actions, its steps, its inputs and outputs, and its log.
+// One run: the reason for its state, a person's actions, its steps, its inputs and outputs, and the end of its log.
 import Agent
 import Operations
 import Basics
@@ -14,36 +14,61 @@ extension Pages {
     ]
     var outputs: [StepPath: String] = [:]
     if request.seesData {
-      let explanation = try await request.ask(ExplainRun.with { $0.run = run.id }).explanation
+      let explanation = try await request.ask(
+        ExplainRun.with {
+          $0.run = run.id
+          $0.timeless = true
+        }
+      ).explanation
       content.append(Part.explanation(explanation, kind: run.noticeKind))
       for sentence in explanation.sentences { if let step = sentence.step { outputs[step] = sentence.output } }
     }
     if request.may(.approve) {
-      content += run.stepsInOrder.filter(\.asksPerson).prefix(20).map { question($0, run, request) }
+      content += run.steps.select { $0.pointee.asksPerson }.prefix(mostForms).map { question($0, run, request) }
     }
     if request.may(.steer) {
-      content += run.stepsInOrder.filter { $0.status == .uncertain }.prefix(20).map {
+      content += run.steps.select { $0.pointee.status == .uncertain }.prefix(mostForms).map {
         resolution(of: $0, run, output: outputs[$0.path], request)
       }
     }
     if request.may(.start) { content += eventForms(run) }
     content.append(Part.actions(actions(run, request)))
     content.append(.element("h2", ["id": "steps"], "Steps"))
-    content.append(StepTable(run, request).markup)
+    content.append(try await StepTable(run, request).markup)
     if request.seesData {
       for (title, value) in [("Outputs", try await kept(run.outputs, request)), ("Inputs", run.origin.inputs)] {
-        if let part = Part.value(value) { content.append(Part.heading(Markup(title)) + part) }
+        if let part = Part.value(value, within: room(beside: content) / 2) {
+          content.append(Part.heading(Markup(title)) + part)
+        }
       }
-      content.append(try await latestLines(of: run, request))
+      content.append(
+        .element("p", [:], Part.link("All outputs and files", to: pagePath("runs", run.id, "outputs"))))
+      content.append(try await latestLines(of: run, nil, request, within: room(beside: content)))
     } else {
       content.append(
         .element("p", ["class": "quiet"], "Inputs, outputs and messages need a token with the scope 'data'."))
     }
     // A long run is drawn less often.
-    let live =
-      run.status.isEnded
-      ? nil : PageFrame.Live(seconds: run.steps.count > 500 ? 6 : 2, announcement: announcement(of: run))
+    var live: PageFrame.Live?
+    if !run.status.isEnded {
+      live = .init(seconds: run.steps.count > 500 ? 6 : 2, announcement: announcement(of: run))
+      live?.isOfRunAlone = isExplainedAlone(run)
+    }
     return request.frame("\(run.recipe) \(Part.words(run.displayedStatus))", "/runs", live: live, Markup(content))
+  }
+
+  /// The most forms of one kind on the page of a run.
+  private static let mostForms = 20
+
+  /// Whether an explanation of an open run tells of nothing but its record: of no other run, and of no event.
+  private static func isExplainedAlone(_ run: RunRecord) -> Bool {
+    run.status == .running && run.origin.cause.run == nil
+      && run.steps.select { $0.pointee.status == .waiting && $0.pointee.wait?.event != nil }.isEmpty
+  }
+
+  /// The bytes that are left for values and lines beside the rest of a page.
+  private static func room(beside content: [Markup]) -> Int {
+    max(2_000, Part.mostBytes - content.reduce(0) { $0 + $1.text.utf8.count })
   }
 
   static func displayed(_ request: PageRequest, _ name: String) async throws(Problem) -> RunRecord {
@@ -67,8 +92,7 @@ extension Pages {
   }
 
   private static func announcement(of run: RunRecord) -> String {
-    let ended = run.steps.count { $0.status.isEnded }
-    return "\(run.recipe) is \(Part.words(run.displayedStatus)); \(counted(ended, "step")) ended"
+    "\(run.recipe) is \(Part.words(run.displayedStatus)); \(counted(run.steps.endedCount, "step")) ended"
   }
 
   private static func summary(of run: RunRecord, _ request: PageRequest) async throws(Problem) -> Markup {
@@ -78,11 +102,11 @@ extension Pages {
     if let slot = cause.slot { origin.append(", due " + Part.time(slot, request.clock)) }
     if cause.kind != .manual, let asker = cause.asker { origin.append(Markup(", asked for by \(asker)")) }
     if let other = cause.run { origin.append(" " + Part.link("that run", to: pagePath("runs", other))) }
-    let took = run.endedAt.flatMap { $0.span(since: run.createdAt) }.map { Markup($0.spoken) }
+    let took = run.endedAt.flatMap { $0.span(since: run.createdAt) }.map { Markup($0.inShort) }
     return Part.facts([
       ("Started", Part.timeAndAgo(run.createdAt, request.clock) + ", " + Markup(origin)),
       ("Ended", run.endedAt.map { Part.timeAndAgo($0, request.clock) }), ("Took", took),
-      ("Continues", run.status.isEnded ? nil : run.wakeAt.map { Part.timeAndAgo($0, request.clock) }),
+      (run.timesOut ? "Times out" : "Continues", run.status.isEnded ? nil : Part.timeAndAgo(run.wakeAt, request.clock)),
       ("Recipe", Part.link(run.recipe, to: pagePath("recipes", run.recipe))), ("Run", Part.code(run.id)),
       ("Services", run.origin.sandbox ? "made up, in a sandbox" : nil),
       ("Erased", run.erasedAt.map { "inputs, outputs and messages, " + Part.time($0, request.clock) }),
@@ -131,7 +155,8 @@ extension Pages {
   private static func eventForms(_ run: RunRecord) -> [Markup] {
     if run.status.isEnded { return [] }
     var forms: [(name: String, markup: Markup)] = []
-    for step in run.stepsInOrder where step.status == .waiting && forms.count < 20 {
+    for step in run.steps.select({ $0.pointee.wait?.event != nil && $0.pointee.status == .waiting }) {
+      if forms.count == mostForms { break }
       // One form is enough for all steps that wait for the name.
       guard let wait = step.wait, wait.kind == .event, let name = wait.event,
         !forms.contains(where: { $0.name.hasSameScalars(as: name) })
@@ -161,11 +186,13 @@ extension Pages {
   private static func question(_ step: StepRecord, _ run: RunRecord, _ request: PageRequest) -> Markup {
     let prompt = request.seesData ? step.wait?.prompt : nil
     return .element(
-      "div", ["class": "card"], .element("h2", [:], "A decision is needed"),
-      .element("p", [:], Markup(prompt?.firstLine ?? "The step '\(step.path)' asks.")),
+      "div", ["class": "card"],
+      .element("h2", [:], step.wait?.kind == .ask ? "An answer is needed" : "A decision is needed"),
+      .element("p", [:], Markup(prompt?.firstLine.shortened(to: 400) ?? "The step '\(step.path)' asks.")),
       .element(
         "div", ["class": "actions"],
-        .element("a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], "Decide")))
+        .element(
+          "a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], Markup(step.callToAct))))
   }
 
   /// - Parameter output: The form of the step's output, if a person has to give it.
@@ -173,7 +200,9 @@ extension Pages {
     of step: StepRecord, _ run: RunRecord, output: String?, _ request: PageRequest
   ) -> Markup {
     // A visitor who may not see texts of services isn't shown the reason.
-    let reason = (request.seesData ? step.error?.message : nil) ?? "It isn't known whether this step was done."
+    let reason =
+      (request.seesData ? step.error?.message.shortened(to: 1_000) : nil)
+      ?? "It isn't known whether this step was done."
     let command = "errand runs resolve \(run.id) \(step.path.shellQuoted)"
     func choice(_ value: String, _ label: String, _ kind: String? = nil) -> Markup {
       .element(
@@ -201,64 +230,6 @@ extension Pages {
         "details", ["class": "small"], .element("summary", [:], "The same on the command line"),
         .element("p", [:], Part.code("\(command) --done | --retry | --fail"))))
   }
-
-  // MARK: The log
-
-  /// The most lines on the page of a run.
-  private static let mostLines = 200
-
-  private static func latestLines(of run: RunRecord, _ request: PageRequest) async throws(Problem) -> Markup {
-    let latest = try await request.ask(
-      ReadLogs.with {
-        $0.run = run.id
-        $0.from = -mostLines - 1
-      }
-    ).lines
-    guard !latest.isEmpty else { return .nothing }
-    let isAll = latest.count <= mostLines
-    return Part.heading(isAll ? "Printed" : "Printed: the latest \(mostLines) lines")
-      + lines(latest.suffix(mostLines), request)
-      + (isAll ? .nothing : .element("p", [:], Part.link("All lines", to: pagePath("runs", run.id, "logs"))))
-  }
-
-  static func lines(_ lines: [PrintedLine], _ request: PageRequest) -> Markup {
-    let text = lines.map { "\(request.clock.time($0.at))  \($0.step)  \($0.text.printed)" }.joined(separator: "\n")
-    return .element("pre", ["tabindex": "0", "aria-label": "Printed"], Markup(text))
-  }
-
-  /// The log of a run, in pieces.
-  static func logs(_ request: PageRequest, _ name: String) async throws(Problem) -> HTTPServerResponse {
-    let run = try await displayed(request, name)
-    let from = max(0, request.given("from").flatMap { Int($0) } ?? 0)
-    let step = request.given("step")
-    let piece = try await request.ask(
-      ReadLogs.with {
-        $0.run = run.id
-        $0.step = step
-        $0.from = from
-      })
-    let more: Markup =
-      piece.isLast
-      ? .nothing
-      : .element(
-        "p", ["class": "actions"],
-        .element(
-          "a",
-          [
-            "class": "button", "rel": "next",
-            "href": pagePath("runs", run.id, "logs", query: [("step", step ?? ""), ("from", "\(piece.next)")]),
-          ], "Next lines"))
-    // The end of an open run's log is kept up to date.
-    let live: PageFrame.Live? =
-      piece.isLast && !run.status.isEnded
-      ? .init(seconds: 2, announcement: "\(counted(piece.lines.count, "line"))") : nil
-    return request.frame(
-      "Printed by \(run.recipe)", "/runs", live: live,
-      Part.crumbs(("Runs", "/runs"), (run.recipe, pagePath("runs", run.id))),
-      .element("h1", [:], "Printed"),
-      piece.lines.isEmpty ? .element("p", ["class": "none"], "Nothing was printed.") : lines(piece.lines, request), more
-    )
-  }
 }
 
 extension RunRecord {
@@ -270,6 +241,16 @@ extension RunRecord {
     case .waiting, .paused, .cancelled, .skipped: nil
     }
   }
+}
+
+extension RunRecord {
+  /// Whether it times out at the instant that it waits for.
+  fileprivate var timesOut: Bool { !steps.select { $0.pointee.timesOut && $0.pointee.wait?.wakeAt == wakeAt }.isEmpty }
+}
+
+extension StepRecord {
+  /// Whether it waits for something that may not come, and not for an instant.
+  var timesOut: Bool { status == .waiting && wait.map { ![.until, .poll, .limit].contains($0.kind) } == true }
 }
 
 extension RunCause {
@@ -292,12 +273,18 @@ extension RunCause {
 extension Part {
   /// Why something is as it is; the most important sentence is first.
   static func explanation(_ explanation: Explanation, kind: String?) -> Markup {
-    notice(
-      Markup(
-        explanation.sentences.map { sentence in
-          .element(
-            "p", ["class": "lines-kept"], Markup(sentence.text),
-            Markup(sentence.commands.map { " " + Part.code($0) }))
-        }), kind: kind)
+    var (shown, left) = ([Markup](), mostBytes / 5)
+    for sentence in explanation.sentences {
+      let commands = sentence.commands.map { " " + Part.code($0.shortened(to: 1_000)) }
+      shown.append(
+        .element("p", ["class": "lines-kept"], Markup(sentence.text.shortened(to: 2_000)), Markup(commands)))
+      left -= shown.last?.text.utf8.count ?? 0
+      if left < 0 { break }
+    }
+    let rest = explanation.sentences.count - shown.count
+    if rest > 0 {
+      shown.append(.element("p", ["class": "quiet"], "'errand why' has \(counted(rest, "more sentence"))."))
+    }
+    return notice(Markup(shown), kind: kind)
   }
 }

@@ -25,8 +25,10 @@ extension Pages {
       list.openWithReasons.reversed().map { openRow($0, request) } + list.finished.map { finishedRow($0, request) }
     let filters = ["recipe", "status", "since", "until"].map { ($0, request.given($0) ?? "") }
     let isFiltered = filters.contains { !$0.1.isEmpty }
+    let announcement = "\(counted(list.openCount, "open run")), \(counted(rows.count, "run")) listed"
     return request.frame(
-      "Runs", "/runs", .element("h1", [:], "Runs"), filter(request, status, isFiltered: isFiltered),
+      "Runs", "/runs", live: .init(seconds: 5, announcement: announcement), .element("h1", [:], "Runs"),
+      filter(request, status, isFiltered: isFiltered),
       Part.rows(rows, orElse: isFiltered ? "No run matches." : "No recipe has run yet."),
       Part.next(list.next, "Older runs", "runs", filters))
   }

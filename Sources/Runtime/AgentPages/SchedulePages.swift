@@ -14,22 +14,28 @@ extension Pages {
         Part.rows([], orElse: "No recipe that you see has an 'on:', so there are no schedules."))
     }
     let calendar = try await WeekCalendar(request, schedules)
+    let first = request.first
     var next: [String: Timestamp] = [:]
     for slot in try await request.upcoming(limit: schedules.count, isFirst: true) {
       next[slot.schedule] = slot.slot
     }
-    let rows = schedules.map { schedule in
+    let rows = schedules.dropFirst(first).prefix(PageRequest.mostRows).map { schedule in
       Markup([
         schedule.pause == nil ? .nothing : Part.status("paused"),
         .element(
           "span", ["class": "grow"], Part.link(schedule.id, to: pagePath("schedules", schedule.id)),
-          .element("span", ["class": "quiet"], Markup(words[schedule.id] ?? ""))),
+          .element("span", ["class": "quiet"], Markup((words[schedule.id] ?? "").shortened(to: 200)))),
         .element("span", ["class": "end"], next[schedule.id].map { "next " + Part.ago($0, request.clock) } ?? .nothing),
       ])
     }
+    var live = PageFrame.Live(seconds: 5, announcement: counted(schedules.count, "schedule"))
+    live.until = (next.values + [calendar.until].compactMap(\.self)).min()
     return request.frame(
-      "Schedules", "/schedules", .element("h1", [:], "Schedules"), calendar.markup,
-      Part.heading("All schedules", count: schedules.count), Part.rows(rows, orElse: .nothing))
+      "Schedules", "/schedules", live: live, .element("h1", [:], "Schedules"), calendar.markup,
+      Part.heading("All schedules", count: schedules.count), Part.rows(rows, orElse: .nothing),
+      Part.pager(first, rows.count, of: schedules.count, by: PageRequest.mostRows) {
+        request.page(from: $0, "schedules")
+      })
   }
 
   /// The schedules, and when each is due, in words.
@@ -54,7 +60,7 @@ extension Pages {
       [
         Part.time(slot.slot, request.clock), Part.status(slot.outcome.rawValue),
         slot.run.map { Part.link("run", to: pagePath("runs", $0)) } ?? .nothing,
-        Markup(request.seesData ? slot.reason ?? "" : ""),
+        Markup(request.seesData ? slot.reason?.shortened(to: 400) ?? "" : ""),
       ]
     }
     let backfill: Markup =

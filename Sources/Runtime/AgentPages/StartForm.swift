@@ -1,5 +1,5 @@
-// The form to start a recipe with: a field for each input, by its type. A form that was refused is shown again with the
-// texts that were typed, and each fault beside its field.
+// The forms for the inputs of a recipe and for the fields of a question: a field for each, by its type. A form that was
+// refused is shown again with the texts that were typed, and each fault beside its field.
 import Agent
 import Operations
 import Basics
@@ -20,7 +20,7 @@ struct StartForm {
     var texts: [String: String] = [:]
     var faults: [String] = []
     /// The texts as the agent reads them: lists are JSON.
-    fileprivate var sent: [String: String] = [:]
+    fileprivate(set) var sent: [String: String] = [:]
 
     /// The messages about an input.
     fileprivate func faults(of input: String) -> [String] {
@@ -30,9 +30,9 @@ struct StartForm {
       }
     }
 
-    /// The input that a message is about: it says `input 'n'` or `'inputs.n'`.
+    /// The input or field that a message is about: it says `input 'n'` or `'inputs.n'`.
     fileprivate static func input(namedBy message: String) -> String? {
-      for start in ["input '", "'inputs."] where message.hasPrefix(start) {
+      for start in ["input '", "'inputs.", "field '", "'fields."] where message.hasPrefix(start) {
         let rest = message.utf8.dropFirst(start.utf8.count)
         let end = rest.firstIndex {
           !(ASCII.lowercase.contains($0 | 0x20) || ASCII.digits.contains($0) || $0 == ASCII.underscore)
@@ -43,35 +43,13 @@ struct StartForm {
     }
   }
 
-  private var inputs: [(name: String, schema: Value)] {
-    (recipe.inputs?["properties"]?.map?.members ?? []).compactMap { member in member.name.map { ($0, member.value) } }
-  }
-
-  /// A form with more inputs has headings, and buttons that stay in sight.
-  private static let mostWithoutHeadings = 8
-
   var markup: Markup {
-    let required = recipe.inputs?["required"]?.list?.compactMap(\.string) ?? []
-    var parts: [Markup] = [
-      .element("h2", [:], "Start"), Part.key,
-    ]
-    let names = inputs.map(\.name)
-    for fault in given?.faults ?? [] where !names.contains(Given.input(namedBy: fault) ?? "") {
-      parts.append(.element("p", ["class": "wrong", "role": "alert"], Markup(fault)))
-    }
-    if inputs.isEmpty { parts.append(.element("p", ["class": "quiet"], "It takes no inputs.")) }
-    let (needed, optional) = (
-      inputs.filter { required.contains($0.name) }, inputs.filter { !required.contains($0.name) }
-    )
-    let isLong = inputs.count > StartForm.mostWithoutHeadings
-    for (heading, some) in [("Needed", needed), ("Optional", optional)] where !some.isEmpty {
-      if isLong { parts.append(.element("h3", [:], Markup(heading))) }
-      for input in some { parts += field(input.name, input.schema, isRequired: required.contains(input.name)) }
-    }
+    let fields = InputFields(schema: recipe.inputs, given: given)
+    var parts: [Markup] = [.element("h2", [:], "Start"), Part.key] + fields.markup
     let command = "errand runs start \(recipe.name)"
     parts.append(
       .element(
-        "div", ["class": isLong ? "actions near" : "actions"],
+        "div", ["class": fields.isLong ? "actions near" : "actions"],
         .element(
           "button",
           [
@@ -79,7 +57,8 @@ struct StartForm {
             "title": "errand plan \(recipe.file.shellQuoted)",
           ], "Plan"),
         .element("button", ["title": command], "Run")))
-    let arguments = needed.map { " -i \($0.name)=\(StartForm.isSecret($0.schema) ? "@secret:NAME" : "…")" }.joined()
+    let arguments = fields.all.filter { fields.isRequired($0.name) }
+      .map { " -i \($0.name)=\(StartForm.isSecret($0.schema) ? "@secret:NAME" : "…")" }.joined()
     parts.append(
       .element(
         "details", ["class": "small"], .element("summary", [:], "The same on the command line"),
@@ -90,9 +69,48 @@ struct StartForm {
       ["class": "card", "method": "post", "action": pagePath("recipes", recipe.name, "start")],
       Markup(parts))
   }
+}
+
+/// The fields of a form, one for each property of a JSON Schema, with their texts.
+struct InputFields {
+  let schema: Value?
+  let given: StartForm.Given?
+  /// The word for one of them, which the names of the form's fields begin with: `input` or `field`.
+  var word = "input"
+
+  /// A form with more inputs has headings, and buttons that stay in sight.
+  private static let mostWithoutHeadings = 8
+
+  var all: [(name: String, schema: Value)] {
+    (schema?["properties"]?.map?.members ?? []).compactMap { member in member.name.map { ($0, member.value) } }
+  }
+
+  var isLong: Bool { all.count > InputFields.mostWithoutHeadings }
+
+  func isRequired(_ name: String) -> Bool {
+    schema?["required"]?.list?.contains { $0.string?.hasSameScalars(as: name) ?? false } ?? false
+  }
+
+  var markup: [Markup] {
+    let inputs = all
+    var parts: [Markup] = []
+    let names = inputs.map(\.name)
+    for fault in given?.faults ?? [] where !names.contains(StartForm.Given.input(namedBy: fault) ?? "") {
+      parts.append(.element("p", ["class": "wrong", "role": "alert"], Markup(fault)))
+    }
+    if inputs.isEmpty { parts.append(.element("p", ["class": "quiet"], "It takes no \(word)s.")) }
+    let groups = [
+      ("Needed", inputs.filter { isRequired($0.name) }), ("Optional", inputs.filter { !isRequired($0.name) }),
+    ]
+    for (heading, some) in groups where !some.isEmpty {
+      if isLong { parts.append(.element("h3", [:], Markup(heading))) }
+      for input in some { parts += field(input.name, input.schema, isRequired: isRequired(input.name)) }
+    }
+    return parts
+  }
 
   private func field(_ name: String, _ schema: Value, isRequired: Bool) -> [Markup] {
-    let id = "input-\(name)"
+    let id = "\(word)-\(name)"
     let faults = given?.faults(of: name) ?? []
     let summary = "\(schema["description"]?.string ?? "") \(StartForm.hint(schema) ?? "")".trimmed
     let fallback = StartForm.fallback(schema)
@@ -139,7 +157,7 @@ struct StartForm {
       return .element(
         "select",
         [
-          "id": id, "name": "input.\(name)", "required": required, "aria-invalid": invalid,
+          "id": id, "name": "\(word).\(name)", "required": required, "aria-invalid": invalid,
           "aria-describedby": described,
         ], Markup(none + options))
     }
@@ -151,7 +169,7 @@ struct StartForm {
       return .element(
         "textarea",
         [
-          "id": id, "name": "input.\(name)", "required": required, "spellcheck": "false",
+          "id": id, "name": "\(word).\(name)", "required": required, "spellcheck": "false",
           "aria-invalid": invalid,
           "aria-describedby": described,
         ], Markup(field: value ?? ""))
@@ -166,7 +184,7 @@ struct StartForm {
     return .element(
       "input",
       [
-        "id": id, "name": "input.\(name)", "type": type, "value": value, "required": required,
+        "id": id, "name": "\(word).\(name)", "type": type, "value": value, "required": required,
         "min": schema["minimum"].map { JSON.displayed($0) }, "max": schema["maximum"].map { JSON.displayed($0) },
         "minlength": schema["minLength"].map { JSON.displayed($0) },
         "maxlength": schema["maxLength"].map { JSON.displayed($0) },
@@ -240,21 +258,24 @@ extension StartForm.Given {
   ///
   /// An empty field isn't given, unless it is a text whose default the person removed. A text that isn't JSON where
   /// JSON is needed is a fault already, because the agent's message wouldn't name the input.
-  init(_ form: HTTPQuery, for recipe: RecipeRecord) {
-    let inputs = recipe.inputs?["properties"]?.map
+  ///
+  /// - Parameter word: What the form gives: `input` or `field`.
+  init(_ form: HTTPQuery, for schema: Value?, word: String = "input") {
+    let inputs = schema?["properties"]?.map
     // Nothing that a person typed may be lost, such as when an input was renamed since the page was shown.
     var seen: Set<String> = []
-    for item in form.items where item.name.hasPrefix("input.") {
-      let name = String(item.name.dropFirst("input.".utf8.count))
+    for item in form.items where item.name.hasPrefix("\(word).") {
+      let name = String(item.name.dropFirst(word.utf8.count + 1))
       if inputs?[name] == nil {
+        let owner = word == "input" ? "recipe" : "form"
         faults.append(
-          "the recipe has no input '\(name.shortened)' any more; look at the fields, and send the form again")
+          "the \(owner) has no \(word) '\(name.shortened)' any more; look at the fields, and send the form again")
       } else if !seen.insert(name).inserted {
-        faults.append("the input '\(name.shortened)' was sent twice")
+        faults.append("the \(word) '\(name.shortened)' was sent twice")
       }
     }
     for member in inputs?.members ?? [] {
-      guard let name = member.name, let text = form["input.\(name)"] else { continue }
+      guard let name = member.name, let text = form["\(word).\(name)"] else { continue }
       if text.isEmpty {
         if StartForm.mayBeEmpty(member.value), StartForm.fallback(member.value) != nil {
           (texts[name], sent[name]) = ("", "")
@@ -269,7 +290,7 @@ extension StartForm.Given {
         continue
       }
       do throws(JSONError) { _ = try JSON.parse(text) } catch {
-        faults.append("input '\(name)' isn't valid JSON: \(error.message)")
+        faults.append("\(word) '\(name)' isn't valid JSON: \(error.message)")
       }
     }
   }
@@ -290,13 +311,13 @@ extension StartForm.Given {
         form.items.append(.init("input.\(name)", text))
       }
     }
-    self.init(form, for: recipe)
+    self.init(form, for: recipe.inputs)
     faults += hidden
   }
 
-  /// The key of a form with its texts: the same form sent twice is one start, and a changed one, such as after the
+  /// The key of a form with its texts: the same form sent twice is one request, and a changed one, such as after the
   /// browser's Back, is another.
-  fileprivate func key(of form: String?) -> String? {
+  func key(of form: String?) -> String? {
     guard let form, !form.isEmpty else { return nil }
     let parts = texts.sorted { $0.key.precedesByScalars($1.key) }.flatMap { [$0.key, $0.value] }
     return "form-"
@@ -310,7 +331,7 @@ extension Pages {
     _ request: PageRequest, _ name: String, _ form: HTTPQuery, isPlan: Bool = false
   ) async throws(Problem) -> HTTPServerResponse {
     let recipe = try await request.ask(ShowRecipe.with { $0.recipe = name }).recipe
-    var given = StartForm.Given(form, for: recipe)
+    var given = StartForm.Given(form, for: recipe.inputs)
     if given.faults.isEmpty {
       do throws(Problem) {
         if isPlan {

@@ -6,10 +6,14 @@ import HTTPServer
 import RunState
 
 extension Pages {
+  /// The most faults on a page, and the most characters of one.
+  private static let (mostFaults, longestFault) = (20, 2_000)
+
   static func state(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
     let report = try await request.ask(ShowStatus())
-    let faults = (report.served?.faults ?? []).map { fault -> Markup in
-      .element("pre", ["tabindex": "0"], Markup(fault))
+    let (all, first) = (report.served?.faults ?? [], request.first)
+    let faults = all.dropFirst(first).prefix(mostFaults).map { fault -> Markup in
+      .element("pre", ["tabindex": "0"], Markup(fault.shortened(to: longestFault)))
     }
     let counts = report.runs.sorted { $0.key.precedesByScalars($1.key) }.map { "\($0.value) \(Part.words($0.key))" }
     return request.frame(
@@ -24,6 +28,7 @@ extension Pages {
         ("Next slot", report.served?.nextSlot.map { Part.timeAndAgo($0, request.clock) }),
       ]), .element("h2", ["id": "faults"], "Errors in recipes"),
       faults.isEmpty ? .element("p", ["class": "none"], "None.") : Markup(faults),
+      Part.pager(first, faults.count, of: all.count, by: mostFaults) { request.page(from: $0, "state") + "#faults" },
       Part.heading("Elsewhere"), elsewhere(request),
       .element(
         "p", [:], "What programs can ask is described in ", Part.link("the document of the API", to: "/openapi.json"),

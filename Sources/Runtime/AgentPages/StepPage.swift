@@ -1,9 +1,10 @@
-// One step of a run: what it got and gave, its attempts, and the requests that they made.
+// One step of a run: its input beside its output, its attempts with their requests, its lines, and its place in the
+// recipe.
 import Agent
 import Basics
 import HTTPServer
+import Operations
 import RunState
-import Runs
 
 extension Pages {
   static func step(_ request: PageRequest, _ name: String, _ path: String) async throws(Problem) -> HTTPServerResponse {
@@ -13,7 +14,7 @@ extension Pages {
     }
     let took = (step.endedAt ?? run.endedAt ?? request.clock.now).span(since: step.startedAt)
     let decision = step.decision.map { decision -> Markup in
-      "\(decision.isApproved ? "approved" : "rejected") by \(decision.by), "
+      "\(decision.words), "
         + Part.time(decision.at, request.clock)
         + Markup(request.seesData ? decision.comment.map { ": \($0)" } ?? "" : "")
     }
@@ -27,15 +28,16 @@ extension Pages {
       Part.facts([
         ("Began", Part.timeAndAgo(step.startedAt, request.clock)),
         ("Ended", step.endedAt.map { Part.time($0, request.clock) }),
-        ("Took", step.status == .skipped ? nil : took.map { Markup($0.spoken) }),
+        ("Took", step.status == .skipped ? nil : took.map { Markup($0.inShort) }),
         ("Attempts", step.attempts > 1 ? "\(step.attempts)" : nil),
-        ("Waits until", step.wait?.wakeAt.map { Part.timeAndAgo($0, request.clock) }),
+        (step.timesOut ? "Times out" : "Waits until", step.wait?.wakeAt.map { Part.timeAndAgo($0, request.clock) }),
         ("Decision", decision), ("Resolved", resolution), ("Case", step.case.map { Markup($0) }),
       ]),
     ]
     if let error = step.error {
       let message: Markup =
-        request.seesData ? Markup(error.message) : "Its message needs a token with the scope 'data'."
+        request.seesData
+        ? Markup(error.message.shortened(to: 10_000)) : "Its message needs a token with the scope 'data'."
       content.append(
         Part.notice(
           .element("p", [:], .element("strong", [:], Markup(Part.words(error.kind.rawValue))), ": ", message),
@@ -48,67 +50,95 @@ extension Pages {
             "p", [:],
             Part.link("The items of this loop", to: pagePath("runs", run.id, query: [("in", path)]) + "#steps")))
       }
-      if let input = try await request.input(run, path).flatMap({ inputMarkup($0, run) }) {
-        content.append(Part.heading("Input") + input)
-      }
-      let given = step.output ?? step.lastAttempt?.answer
-      if let value = try await kept(given, request) {
-        let title: Markup = step.output == nil ? "Answer, which doesn't fit the step's shape" : "Output"
-        content.append(Part.heading(title) + (Part.value(value) ?? .element("p", ["class": "none"], "Nothing.")))
-      }
+      let detail = try await request.ask(
+        ShowStep.with {
+          $0.run = run.id
+          $0.step = path
+        })
+      let sides: [Markup] = [
+        inputMarkup(detail, run).map { Part.heading("Input") + $0 }, outputMarkup(detail),
+      ].compactMap { $0.map { .element("div", [:], $0) } }
+      content.append(.element("div", ["class": "beside"], Markup(sides)))
+      if let place = detail.place { content.append(recipePlace(place, run)) }
     }
-    content.append(attempts(of: step, request))
+    content += attempts(of: step, request)
+    if request.seesData { content.append(try await latestLines(of: run, path, request)) }
     content.append(
       .element(
         "details", ["class": "small"], .element("summary", [:], "The same on the command line"),
         .element("p", [:], Part.code("errand runs show \(run.id) \(path.shellQuoted)"))))
-    return request.frame("\(path) of \(run.recipe)", "/runs", Markup(content))
+    return request.frame("\(path) of \(run.recipe)", "/runs", Part.fitting(content))
   }
 
   /// The input of a step; nil for a step that has none.
-  private static func inputMarkup(_ input: StepReplay.Input, _ run: RunRecord) -> Markup? {
+  private static func inputMarkup(_ detail: ShowStep.Answer, _ run: RunRecord) -> Markup? {
     func note(_ text: Markup) -> Markup { .element("p", ["class": "none"], text) }
-    switch input {
-    case .none: return nil
-    case .value(let value): return Part.value(value) ?? note("Nothing.")
-    case .kept:
+    switch detail.inputKind {
+    case "value":
+      return detail.input.flatMap { Part.value($0, within: Part.mostBytes / 4) } ?? note("Nothing.")
+    case "kept":
       let other = run.origin.cause.run.map { Part.link("the run that this one retries", to: pagePath("runs", $0)) }
       return note("Kept from " + (other ?? "the run that this one retries") + ".")
-    case .unknown where run.erasedAt != nil: return note("Erased.")
-    case .unknown:
+    case "unknown" where run.erasedAt != nil: return note("Erased.")
+    case "unknown":
       return note(
         "Unknown: a value that it was made from isn't kept or can't be read here, or the recipe no longer checks.")
+    default: return nil
     }
   }
 
-  private static func attempts(of step: StepRecord, _ request: PageRequest) -> Markup {
+  /// The output of a step; nil for a step that has none.
+  private static func outputMarkup(_ detail: ShowStep.Answer) -> Markup? {
+    let step = detail.step
+    guard let given = step.output ?? step.lastAttempt?.answer else { return nil }
+    let title: Markup = step.output == nil ? "Answer, which doesn't fit the step's shape" : "Output"
+    var value = detail.output
+    if value == nil, case .blob(let reference) = given {
+      value = .string("a value of \(reference.size) bytes, which is too large for a page")
+    }
+    return Part.heading(title)
+      + (Part.value(value, within: Part.mostBytes / 3) ?? .element("p", ["class": "none"], "Nothing."))
+  }
+
+  /// The step's lines in the recipe, as it was when the run began.
+  private static func recipePlace(_ place: RecipePlace, _ run: RunRecord) -> Markup {
+    Part.heading("In the recipe")
+      + .element(
+        "p", [:], "Line \(place.line), as it was when the run began; ",
+        Part.link("the recipe now", to: pagePath("recipes", run.recipe) + "#line-\(place.line)"))
+      + .element("pre", ["tabindex": "0", "aria-label": "The step in the recipe"], Markup(place.text))
+  }
+
+  /// The most attempts, and the most of their requests.
+  private static let mostAttempts = 50
+
+  private static func attempts(of step: StepRecord, _ request: PageRequest) -> [Markup] {
     let attempts = step.earlierAttempts + (step.lastAttempt.map { [$0] } ?? [])
-    guard step.isAction, !attempts.isEmpty else { return .nothing }
-    let rows = attempts.map { attempt -> [Markup] in
+    guard step.isAction, !attempts.isEmpty else { return [] }
+    let rows = attempts.suffix(mostAttempts).map { attempt -> [Markup] in
       let outcome: Markup
       if let error = attempt.error {
         outcome =
-          Part.status("failed") + " " + Markup(request.seesData ? error.message : Part.words(error.kind.rawValue))
+          Part.status("failed") + " "
+          + Markup(request.seesData ? error.message.shortened(to: 200) : Part.words(error.kind.rawValue))
       } else {
         outcome = Part.status(attempt.endedAt == nil ? step.status.rawValue : "succeeded")
       }
       return [
         "\(attempt.number)", Part.time(attempt.startedAt, request.clock),
-        Markup(attempt.endedAt.flatMap { $0.span(since: attempt.startedAt) }.map { $0.spoken } ?? ""), outcome,
+        Markup(attempt.endedAt.flatMap { $0.span(since: attempt.startedAt) }.map { $0.inShort } ?? ""), outcome,
       ]
     }
     let exchanges =
       request.seesData ? attempts.flatMap { attempt in attempt.exchanges.map { (attempt.number, $0) } } : []
-    let requests = exchanges.suffix(100).map { number, exchange -> [Markup] in
+    let requests = exchanges.suffix(mostAttempts).map { number, exchange -> [Markup] in
       ["\(number)"]
         + ["method", "url", "status", "bytes", "took"].map { name in
-          Markup(exchange[name].map { $0.string ?? JSON.displayed($0) } ?? "")
+          Markup((exchange[name].map { $0.string ?? JSON.displayed($0) } ?? "").shortened(to: 200))
         }
     }
-    return Part.heading("Attempts") + Part.table("Attempts", ["", "Began", "Took", "Outcome"], rows)
-      + (requests.isEmpty
-        ? .nothing
-        : Part.heading("Requests")
-          + Part.table("Requests", ["Attempt", "Method", "Address", "Status", "Bytes", "Took"], requests))
+    let headings = ["Attempt", "Method", "Address", "Status", "Bytes", "Took"]
+    return [Part.heading("Attempts") + Part.table("Attempts", ["", "Began", "Took", "Outcome"], rows)]
+      + (requests.isEmpty ? [] : [Part.heading("Requests") + Part.table("Requests", headings, requests)])
   }
 }

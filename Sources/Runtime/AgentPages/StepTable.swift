@@ -6,6 +6,7 @@
 import Agent
 import Basics
 import HTTPServer
+import Operations
 import RunState
 
 struct StepTable {
@@ -13,52 +14,30 @@ struct StepTable {
   let request: PageRequest
   /// The path of a loop or of an item; empty for the recipe.
   let place: StepPath
-  private var rows: [StepRecord] = []
-  /// The number of rows on all pages.
-  private var count = 0
+  private let level: ListSteps.Answer
+  private var rows: [StepRecord] { level.steps }
   private let first: Int
   private let only: StepStatus?
-  /// The number of items with each status, by the loop's path.
-  private var tallies: [StepPath: [StepStatus: Int]] = [:]
-  /// The items that have steps.
-  private var filled: Set<StepPath> = []
 
   static let mostRows = 100
+  /// The most bytes of an error in a row.
+  private static let longestError = 120
 
-  init(_ run: RunRecord, _ request: PageRequest) {
+  init(_ run: RunRecord, _ request: PageRequest) async throws(Problem) {
     self.run = run
     self.request = request
-    place = request.given("in") ?? ""
-    first = max(0, request.given("from").flatMap { Int($0) } ?? 0)
-    only = request.given("only").flatMap(StepStatus.init(rawValue:))
-    let isLoop = !place.isEmpty && !place.hasSuffix("]")
-    for step in run.steps where !step.path.isRound {
-      guard step.path.utf8.starts(with: place.utf8) else { continue }
-      let rest = step.path.utf8.dropFirst(place.utf8.count)
-      if isLoop {
-        guard rest.first == ASCII.openBracket, let end = rest.firstIndex(of: ASCII.closeBracket) else { continue }
-        if rest.index(after: end) == rest.endIndex {
-          add(step)
-        } else {
-          filled.insert(String(Substring(step.path.utf8[..<rest.index(after: end)])))
-        }
-      } else if place.isEmpty || rest.first == ASCII.slash {
-        guard let start = rest.firstIndex(of: ASCII.openBracket) else {
-          add(step)
-          continue
-        }
-        guard let end = rest.firstIndex(of: ASCII.closeBracket), rest.index(after: end) == rest.endIndex else {
-          continue
-        }
-        tallies[String(Substring(step.path.utf8[..<start])), default: [:]][step.status, default: 0] += 1
-      }
-    }
-  }
-
-  private mutating func add(_ step: StepRecord) {
-    if let only, step.status != only { return }
-    if count >= first, rows.count < StepTable.mostRows { rows.append(step) }
-    count += 1
+    let place = request.given("in") ?? ""
+    let first = min(max(0, request.given("from").flatMap { Int($0) } ?? 0), run.steps.count)
+    let only = request.given("only").flatMap(StepStatus.init(rawValue:))
+    level = try await request.ask(
+      ListSteps.with {
+        $0.run = run.id
+        $0.parent = place
+        $0.status = only.map { [Word($0)] } ?? []
+        $0.from = first
+        $0.limit = StepTable.mostRows
+      })
+    (self.place, self.first, self.only) = (place, first, only)
   }
 
   // MARK: Markup
@@ -70,7 +49,8 @@ struct StepTable {
       parts.append(
         .element(
           "p", [:], "In ", Part.code(place), Markup(only.map { ", only \(Part.words($0.rawValue))" } ?? ""), ": ",
-          Part.link(up.isEmpty ? "all steps" : "all items", to: address(in: up))))
+          Part.link(up.isEmpty ? "all steps" : "all items", to: address(in: up)),
+          place.hasSuffix("]") || only != nil ? "" : ". Items that failed are first."))
     }
     guard !rows.isEmpty else {
       let sentence: Markup = place.isEmpty ? "No step has begun." : "There is none."
@@ -92,23 +72,7 @@ struct StepTable {
   }
 
   private var pager: Markup {
-    guard count > rows.count || first > 0 else { return .nothing }
-    let end = first + rows.count
-    var parts: [Markup] = [
-      .element(
-        "span", ["class": "quiet"], rows.count == 1 ? "\(end) of \(count)" : "\(first + 1) to \(end) of \(count)")
-    ]
-    if first > 0 {
-      let before = max(0, first - StepTable.mostRows)
-      parts.append(
-        .element(
-          "a", ["class": "button", "rel": "prev", "href": address(in: place, only: only, from: before)], "Before"))
-    }
-    if end < count {
-      parts.append(
-        .element("a", ["class": "button", "rel": "next", "href": address(in: place, only: only, from: end)], "Next"))
-    }
-    return .element("div", ["class": "actions"], Markup(parts))
+    Part.pager(first, rows.count, of: level.count, by: StepTable.mostRows) { address(in: place, only: only, from: $0) }
   }
 
   /// The time that the bars are drawn over.
@@ -125,13 +89,14 @@ struct StepTable {
     var what: [Markup] = [
       .element("a", ["href": pagePath("runs", run.id, "steps", step.path)], Part.code(name))
     ]
-    if filled.contains(step.path) {
+    if level.filled.contains(where: step.path.hasSameScalars) {
       what.append(.element("span", ["class": "small"], " ", Part.link("its steps", to: address(in: step.path))))
     }
     if request.seesData, let error = step.error {
-      what.append(.element("div", ["class": "quiet small"], Markup(error.message.shortened(to: 240))))
+      what.append(
+        .element("div", ["class": "quiet small"], Markup(error.message.shortened(to: StepTable.longestError))))
     }
-    let tally = (tallies[step.path] ?? [:]).sorted { $0.key.rawValue < $1.key.rawValue }
+    let tally = (level.tallies[step.path] ?? [:]).sorted { $0.key.precedesByScalars($1.key) }
     if !tally.isEmpty {
       let all = tally.reduce(0) { $0 + $1.value }
       what.append(
@@ -140,17 +105,25 @@ struct StepTable {
           Markup(
             tally.map { status, count in
               .element(
-                "a", ["class": "status s-\(status.rawValue)", "href": address(in: step.path, only: status)],
-                "\(count) \(Part.words(status.rawValue))")
+                "a",
+                [
+                  "class": "status s-\(status)",
+                  "href": address(in: step.path, only: StepStatus(rawValue: status)),
+                ], "\(count) \(Part.words(status))")
             })))
     }
     var status = [Part.status(step.status.rawValue)]
     for words in note(of: step) { status.append(.element("div", ["class": "quiet small"], words)) }
     let end = step.endedAt ?? (step.status.isEnded ? step.startedAt : ended)
-    let took = step.status == .skipped ? "" : max(.zero, end.span(since: step.startedAt) ?? .zero).spoken
+    var took: Markup = ""
+    if !step.status.isEnded {
+      took = "began " + Part.ago(step.startedAt, request.clock)
+    } else if step.status != .skipped {
+      took = Markup(max(.zero, end.span(since: step.startedAt) ?? .zero).inShort)
+    }
     return [
       .element("div", ["class": depth > 0 ? "d\(depth)" : nil], Markup(what)), Markup(status),
-      .element("span", ["class": "quiet"], Markup(took)), bar(of: step, end, began, ended),
+      .element("span", ["class": "quiet"], took), bar(of: step, end, began, ended),
     ]
   }
 
@@ -162,8 +135,12 @@ struct StepTable {
       switch wait.kind {
       case .until where !isOver: notes.append("until " + Part.time(wait.wakeAt, request.clock))
       case .event where !isOver: notes.append("for an event")
-      case .approval:
-        notes.append(isOver ? (step.decision == nil ? "not decided" : "decided by a person") : "for a decision")
+      case .approval, .ask:
+        if let decision = step.decision {
+          notes.append("\(decision.words) on " + Part.time(decision.at, request.clock))
+        } else {
+          notes.append(Markup(isOver ? "not \(wait.kind == .ask ? "answered" : "decided")" : "for \(wait.kind.wanted)"))
+        }
       case .poll: notes.append(Markup(counted(wait.rounds ?? 1, "round")))
       case .until, .event, .limit: break
       }

@@ -70,7 +70,8 @@ extension Pages {
   }
 
   private static func tokens(_ request: PageRequest, _ form: TokenForm) async throws(Problem) -> HTTPServerResponse {
-    let rows = try await request.ask(ListTokens()).tokens.map { token -> Markup in
+    let (all, first) = (try await request.ask(ListTokens()).tokens, request.first)
+    let rows = all.dropFirst(first).prefix(PageRequest.mostRows).map { token -> Markup in
       let isOwn = request.caller.token.map { $0 == token.sha256 } ?? false
       let recipes = token.recipes.isEmpty ? "all recipes" : "only \(token.recipes.joined(separator: ", "))"
       var parts: [Markup] = [
@@ -92,7 +93,9 @@ extension Pages {
     return request.frame(
       "Tokens", "/state", Part.crumbs(("State", "/state")), .element("h1", [:], "Tokens"),
       .element("p", ["class": "lead"], "A token lets a program or a person use this agent over HTTP."),
-      Part.rows(rows, orElse: "There are no tokens."), form.markup(TokenScope.allCases.filter { request.may($0) }))
+      Part.rows(rows, orElse: "There are no tokens."),
+      Part.pager(first, rows.count, of: all.count, by: PageRequest.mostRows) { request.page(from: $0, "tokens") },
+      form.markup(TokenScope.allCases.filter { request.may($0) }))
   }
 
   private static func end(of token: TokenIssued, _ request: PageRequest) -> Markup {

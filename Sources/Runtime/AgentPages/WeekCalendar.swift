@@ -1,4 +1,5 @@
-// A week of slots: past ones as the ledger has them, coming ones as they will be, by the clock of the folder's zone.
+// A week of slots: past ones as the ledger has them, coming ones as they will be, by the clock of the folder's zone. With
+// many schedules it is a day, and so it is where `day` is in the address.
 //
 // A schedule with more than a few slots on a day has one entry there, with their number. A day with a clock change says
 // so, because a slot may be twice in it or not at all.
@@ -12,10 +13,16 @@ import RunState
 struct WeekCalendar {
   let request: PageRequest
   let schedules: [ScheduleRecord]
-  let monday: CivilDate
-  private var days: [[Entry]] = Array(repeating: [], count: 7)
+  /// The first day that is shown.
+  let start: CivilDate
+  private let isDay: Bool
+  private var days: [[Entry]]
   /// The last coming slot that is shown, if there are more.
   private var isShownUntil: Timestamp?
+  /// The first past slot that is shown, if there are more.
+  private var isShownFrom: Timestamp?
+  /// When the calendar is another one though nothing has changed: a slot is due, or the day is over.
+  private(set) var until: Timestamp?
 
   /// A slot, or a row of them with one outcome.
   private struct Entry {
@@ -31,47 +38,64 @@ struct WeekCalendar {
   private static let mostSlots = 5000
   /// The most slots of a schedule on a day that are listed one by one.
   private static let mostOfADay = 3
+  /// The most schedules whose week is shown.
+  private static let mostInAWeek = 50
+  /// The most rows of a day that is shown alone, and of one of a week.
+  private static let mostRows = (alone: 100, inWeek: 20)
 
   init(_ request: PageRequest, _ schedules: [ScheduleRecord]) async throws(Problem) {
     self.request = request
     self.schedules = schedules
     let zone = request.clock.zone
     let today = zone.localTime(at: request.clock.now).time.date
-    monday = (request.given("week").flatMap { CivilDate(written: $0) } ?? today).monday
-    guard let first = zone.instant(of: CivilTime(monday)), let end = zone.instant(of: CivilTime(monday.adding(days: 7)))
+    isDay = request.given("day") != nil || request.given("week") == nil && schedules.count > Self.mostInAWeek
+    let day = request.given(isDay ? "day" : "week").flatMap { CivilDate(written: $0) } ?? today
+    start = isDay ? day : day.monday
+    days = Array(repeating: [], count: isDay ? 1 : 7)
+    guard let first = zone.instant(of: CivilTime(start)),
+      let end = zone.instant(of: CivilTime(start.adding(days: days.count)))
     else { throw Problem(.refusal(.request), "the week has to be in the years 1 to 9999, such as 2026-11-23") }
-    for slot in try await request.slots(from: first, before: end, limit: Self.mostSlots) {
+    let past = try await request.slots(from: first, before: end, limit: Self.mostSlots)
+    if past.count == Self.mostSlots { isShownFrom = past.last?.slot }
+    for slot in past {
       add(Entry(schedule: slot.schedule, slot: slot.slot, outcome: slot.outcome, run: slot.run, count: slot.count))
     }
     let coming = try await request.upcoming(from: first, before: end, limit: Self.mostSlots)
     if coming.count == Self.mostSlots { isShownUntil = coming.last?.slot }
     for slot in coming { add(Entry(schedule: slot.schedule, slot: slot.slot)) }
+    let midnight = zone.instant(of: CivilTime(today.adding(days: 1)))
+    until = [coming.first?.slot, midnight].compactMap(\.self).min()
   }
 
   private mutating func add(_ entry: Entry) {
-    let day = request.clock.zone.localTime(at: entry.slot).time.date.daysSinceEpoch - monday.daysSinceEpoch
+    let day = request.clock.zone.localTime(at: entry.slot).time.date.daysSinceEpoch - start.daysSinceEpoch
     // A row of slots may begin before the week.
-    days[max(0, min(6, day))].append(entry)
+    days[max(0, min(days.count - 1, day))].append(entry)
   }
 
   // MARK: Markup
 
   var markup: Markup {
-    let sunday = monday.adding(days: 6)
+    let length = days.count
     func link(_ words: String, _ day: CivilDate, _ kind: String?) -> Markup {
-      .element(
-        "a", ["class": "button", "rel": kind, "href": pagePath("schedules", query: [("week", "\(day)")])], Markup(words)
-      )
+      let path = pagePath("schedules", query: [(isDay ? "day" : "week", "\(day)")])
+      return .element("a", ["class": "button", "rel": kind, "href": path], Markup(words))
     }
+    let title: Markup = isDay ? "\("\(start)")" : "From \("\(start)") to \("\(start.adding(days: 6))")"
     return Markup([
-      .element("h2", ["id": "week"], "From \("\(monday)") to \("\(sunday)")"),
+      .element("h2", ["id": "week"], title),
       .element(
         "p", ["class": "quiet"], "Times are in \(request.clock.zone.name)."),
       .element(
-        "div", ["class": "actions side"], link("Previous", monday.adding(days: -7), "prev"),
-        .element("a", ["class": "button", "href": "/schedules"], "This week"),
-        link("Next", monday.adding(days: 7), "next")),
-      .element("div", ["class": "week"], Markup(days.indices.map(day))),
+        "div", ["class": "actions side"], link("Previous", start.adding(days: -length), "prev"),
+        .element("a", ["class": "button", "href": "/schedules"], isDay ? "Today" : "This week"),
+        link("Next", start.adding(days: length), "next")),
+      .element("div", ["class": isDay ? nil : "week"], Markup(days.indices.map(day))),
+      isShownFrom.map { from in
+        .element(
+          "p", ["class": "quiet"], "Slots that were decided before ", Part.time(from, request.clock),
+          " are left out: there are too many.")
+      } ?? .nothing,
       isShownUntil.map { until in
         .element(
           "p", ["class": "quiet"], "Later slots than ", Part.time(until, request.clock),
@@ -81,7 +105,7 @@ struct WeekCalendar {
   }
 
   private func day(_ index: Int) -> Markup {
-    let date = monday.adding(days: index)
+    let date = start.adding(days: index)
     let today = request.clock.zone.localTime(at: request.clock.now).time.date
     var rows: [(slot: Timestamp, markup: Markup)] = []
     let bySchedule = Dictionary(grouping: days[index], by: \.schedule)
@@ -94,6 +118,15 @@ struct WeekCalendar {
       }
     }
     rows.sort { $0.slot == $1.slot ? $0.markup.text < $1.markup.text : $0.slot < $1.slot }
+    let most = isDay ? Self.mostRows.alone : Self.mostRows.inWeek
+    let rest = rows.count - most
+    if rest > 0 {
+      rows.removeLast(rest)
+      let more = isDay ? "and \(rest) more" : "\(rest) more"
+      let path = pagePath("schedules", query: [("day", "\(date)")])
+      let link: Markup = isDay ? Markup(more) : Part.link(more, to: path)
+      rows.append((.latest, .element("li", ["class": "quiet"], link)))
+    }
     let name = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"][date.weekday]
     return .element(
       "section", ["class": date == today ? "day today" : "day"],

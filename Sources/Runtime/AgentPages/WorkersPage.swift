@@ -32,10 +32,13 @@ extension Pages {
     of worker: WorkerRecord, among workers: [WorkerRecord], _ request: PageRequest
   ) -> Markup {
     let until = Part.timeAndAgo(worker.until, request.clock)
-    let lease: Markup = worker.isOver ? "over since " + until : "until " + until
+    // It is renewed every few seconds.
+    let lease: Markup = worker.isOver ? "over since " + until : "valid"
     let offers: Markup? = worker.offers.isEmpty ? nil : Markup(worker.offers.joined(separator: ", "))
     let place = "\(worker.program), process \(worker.pid) on \(worker.host)"
-    let offset = worker.clockOffset.map { "\($0.spoken) ahead of the database's" }
+    let offset = worker.offsetInSeconds.map { offset in
+      "\(offset.magnitude.inWords) \(offset < .zero ? "behind" : "ahead of") the database's"
+    }
     return .element(
       "div", ["class": "card"], .element("h2", [:], Markup(worker.name), " ", worker.statusMark),
       Part.facts([

@@ -50,7 +50,7 @@ package struct AgentAccess: Sendable {
     case state(String)
     /// The process that holds the folder finishes what is in flight, and then hands the folder over.
     case waitsForFolder
-    /// What the agent keeps the user waiting for.
+    /// A reason why the user waits.
     case waits(String)
     /// Deliveries to a webhook are verified with a secret that was made up, in a sandbox.
     case madeUp(secret: String, text: String)
@@ -314,8 +314,15 @@ package struct AgentAccess: Sendable {
     store.secrets.learn(await workspace.knownSecrets(secrets))
     var served = LocalAgent.Served(workspace.recipeFolders, in: workspace.environment)
     served.watched = .disk(sandboxes?.folder ?? workspace.root)
-    served.findInput = { await workspace.input(ofStep: $1, in: $0).input }
-    served.explain = { await workspace.explanation(of: $0, isServed: $1, holder: $2) }
+    served.findInput = {
+      let found = await workspace.input(ofStep: $1, in: $0)
+      return (found.input, found.place)
+    }
+    if sandboxes == nil {
+      served.findFiles = { workspace.files(of: $0, among: $1) }
+      served.readFile = { file throws(RequestRefusedError) in try await workspace.bytes(of: file) }
+    }
+    served.explain = { await workspace.explanation(of: $0, isServed: $1, holder: $2, tellsDistance: $3) }
     served.clock = { workspace.wallClock($0) }
     served.plan = { run throws(RequestRefusedError) in try await factory().plan(run, keptIn: store) }
     served.survey = {

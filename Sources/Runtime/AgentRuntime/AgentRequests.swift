@@ -73,6 +73,7 @@ package struct AgentRequests: Sendable {
           $0.run = run
           $0.step = step
           $0.from = position
+          $0.lines = ReadLogs.mostLines
         })
       take(piece.lines)
       position = piece.next

@@ -26,34 +26,60 @@ extension Workspace {
   ///   - zone: The zone of the times, if it isn't the user's.
   ///   - holder: The temporary process that is running the run.
   package func explanation(
-    of facts: RunFacts, in zone: TimeZoneRules? = nil, isServed: Bool, holder: Int?
+    of facts: RunFacts, in zone: TimeZoneRules? = nil, isServed: Bool, holder: Int?, tellsDistance: Bool = true
   ) async -> Explanation {
     let registry = await secretRegistry(secretSources())
     // The values that conditions read; secrets in the shown texts are masked.
     let seen = await facts.restored(by: registry)
-    let conditions = recipe(facts.run.origin.file, among: seen.texts, of: facts.run.origin).recipe.map { recipe in
+    let conditions = recipe(of: seen).map { recipe in
       StepReplay(of: recipe, seen.run) { seen.output(of: $0) }
     }
-    let clock = zone.map { WallClock($0, now: facts.now) } ?? wallClock(facts.now)
+    var clock = zone.map { WallClock($0, now: facts.now) } ?? wallClock(facts.now)
+    clock.tellsDistance = tellsDistance
     return Explanation(of: seen, conditions: conditions, clock: clock, isServed: isServed, holder: holder).mapTexts {
       registry.finder.redact($0)
     }
   }
 
-  /// The input of a step, computed again from the record as when a run is resumed, and the step's action.
+  /// The recipe of a run, which may have been checked to run it; nil if it no longer checks.
+  private func recipe(of facts: RunFacts) -> Recipe? {
+    let origin = facts.run.origin
+    let isCurrent = origin.language == LanguageVersion.current
+    let known = isCurrent ? checkedRecipes.recipe(origin.file, among: facts.texts, zone: origin.zone) : nil
+    return known ?? recipe(origin.file, among: facts.texts, of: origin).recipe
+  }
+
+  /// The input of a step, computed again from the record as when a run is resumed, the step's action, and its place in
+  /// the recipe.
   ///
   /// Secrets in the input are masked.
   package func input(
     ofStep path: StepPath, in facts: RunFacts
-  ) async -> (input: StepReplay.Input, work: String) {
+  ) async -> (input: StepReplay.Input, work: String, place: RecipePlace?) {
     let registry = await secretRegistry(secretSources())
     let seen = await facts.restored(by: registry)
-    let recipe = recipe(seen.run.origin.file, among: seen.texts, of: seen.run.origin).recipe
-    guard let recipe else { return (.unknown, "") }
+    guard let recipe = recipe(of: seen) else { return (.unknown, "", nil) }
     let replay = StepReplay(of: recipe, seen.run, output: { seen.output(of: $0) }, items: { seen.items(of: $0) })
     var input = facts.run.erasedAt == nil ? replay.input(at: path) : .unknown
     // A restored output may hold a secret.
     if case .value(let value) = input { input = (try? registry.masked(value)).map { .value($0) } ?? .unknown }
-    return (input, replay.work(ofStepAt: path) ?? "")
+    let place = replay.location(ofStepAt: path).map { Workspace.place(at: $0, hiding: registry) }
+    return (input, replay.work(ofStepAt: path) ?? "", place)
+  }
+
+  /// The most lines of a step that are shown.
+  private static let mostLines = 40
+
+  /// The lines of a step: its first one, and the following ones that are indented further.
+  private static func place(at location: Diagnostic.Location, hiding registry: SecretRegistry) -> RecipePlace {
+    let position = location.source.position(at: location.range.lowerBound)
+    let lines = location.source.bytes.split(separator: ASCII.newline, omittingEmptySubsequences: false)
+      .dropFirst(position.line - 1)
+    func indent(_ line: ArraySlice<UInt8>) -> Int { line.prefix { $0 == ASCII.space }.count }
+    let first = lines.first.map(indent) ?? 0
+    let rest = lines.dropFirst().prefix { $0.allSatisfy { $0 == ASCII.space } || indent($0) > first }
+    let text = (lines.prefix(1) + rest.prefix(mostLines - 1)).map { String(decoding: $0, as: UTF8.self) }
+    return RecipePlace(
+      file: location.source.name, line: position.line, text: registry.finder.redact(text.joined(separator: "\n")))
   }
 }

@@ -166,6 +166,7 @@ package struct Workspace: Sendable {
     if configurationPath != nil {
       let server = configuration.server
       environment.hasServer = server.publicURL != nil || !server.listen.isEmpty
+      environment.localBase = server.publicURL == nil ? server.base : nil
       environment.hasFolder = { [root] in (try? Files.kind(of: Workspace.absolute($0, in: root))) == .folder }
     }
     return environment
@@ -369,6 +370,9 @@ package struct Workspace: Sendable {
       recipes: recipeFolders, run: run.map { Workspace.absolute($0, in: folder ?? Workspace.workingFolder) },
       named: named)
   }
+
+  /// The files that no run may write, except the files of one run.
+  var filesOfErrand: OwnFiles { ownFiles(with: [], from: nil, naming: namedFiles) }
 
   /// The files that errand.yaml and the locks of plugins name: programs with their arguments, documents, certificates;
   /// and recipes outside the folders of recipes that others call.

@@ -21,6 +21,7 @@ package final class APIServer: Sendable {
   private let store: any StateStore
   private let authenticator: Authenticator
   private let tools: ToolService
+  private let linkLimit = LinkLimit()
   /// How deliveries to webhooks were answered.
   package let webhookCounts = HookCounts()
   /// What the agent has done, for `/metrics`.
@@ -158,6 +159,8 @@ package final class APIServer: Sendable {
       response = displayed(error, to: request, context)
       if context.isKnown { response = masked(response) }
     }
+    // Masking is for texts.
+    if context.isCompressed { response = response.compressed(for: request) }
     metrics.count(status: response.status, after: time.elapsed() - began)
     if request.rawPath.hasPrefix(ExactForm.path) {
       response.headers[ExactForm.program] = identity.program
@@ -181,6 +184,8 @@ package final class APIServer: Sendable {
     var isKnown = false
     /// Whether the answer is a page, for a person.
     var isPage: Bool
+    /// Whether the answer is compressed, if the client takes that.
+    var isCompressed = false
   }
 
   private func context(of request: HTTPServerRequest) -> RequestContext {
@@ -207,6 +212,11 @@ package final class APIServer: Sendable {
     -> HTTPServerResponse
   {
     guard context.isPage else { return problem.response }
+    if Entrance(path: request.rawPath) == .links {
+      return LinkPages(
+        name: settings.name, contact: settings.contact, isSandbox: service.agent.isSandbox, clock: clock()
+      ).problem(problem)
+    }
     let isForm = request.method == "POST" && problem.kind != .foreignOrigin
     let path = isForm ? request.pageOfForm : request.query.items.isEmpty ? nil : request.rawPath
     return ProblemPage.response(
@@ -230,13 +240,15 @@ package final class APIServer: Sendable {
     _ request: HTTPServerRequest, _ context: inout RequestContext
   ) async throws(Problem) -> HTTPServerResponse {
     let entrance = Entrance(path: request.rawPath)
+    context.isCompressed = entrance.isCompressed && request.account == nil
     guard service.agent.isServing || entrance.isOfEveryAgent else {
-      throw Problem(
-        .noSuchPath, "only 'errand serve' has \(request.rawPath.shortened); this agent ends with its command")
+      // The path of a link is written nowhere.
+      let path = entrance == .links ? "links" : request.rawPath.shortened
+      throw Problem(.noSuchPath, "only 'errand serve' has \(path); this agent ends with its command")
     }
     try authenticator.checkHost(request)
     try authenticator.checkOrigin(request)
-    context.isPage = entrance == .pages || entrance == .login || context.isPage && entrance != .tools
+    context.isPage = [.pages, .login, .forms, .links].contains(entrance) || context.isPage && entrance != .tools
     try entrance.check(method: request.method)
     let routed =
       entrance == .api
@@ -271,8 +283,13 @@ package final class APIServer: Sendable {
   private func answer(_ request: HTTPServerRequest, at entrance: Entrance) async throws(Problem) -> HTTPServerResponse {
     switch entrance {
     case .hooks:
-      return await WebhookHandler(service: service, counts: webhookCounts, isReady: content.withLock { $0.isReady })
-        .answer(request)
+      return await WebhookHandler(
+        service: service, counts: webhookCounts, isReady: content.withLock { $0.isReady }, masked: masked
+      ).answer(request)
+    case .forms:
+      return try await FormHandler(
+        service: service, authenticator: authenticator, login: loginPage, isReady: content.withLock { $0.isReady }
+      ).answer(request)
     case .health: return .text("ok\n")
     case .readiness:
       guard content.withLock({ $0.isReady }) else {
@@ -284,8 +301,13 @@ package final class APIServer: Sendable {
       throw Problem(
         .held, "this agent is \(program), whose commands ask in another form; use \(program)", status: 410)
     case .login: return try await loginPage.answer(request)
+    case .links:
+      // The link is a permission to see what it shows, except for secrets.
+      return masked(
+        try await LinkHandler(service: service, authenticator: authenticator, limit: linkLimit, clock: clock())
+          .answer(request))
     default:
-      if let asset = PageAssets.answer(request.rawPath) { return asset }
+      if let asset = PageAssets.answer(to: request) { return asset }
       guard let kind = ProblemPage.kind(at: request.rawPath) else {
         throw Problem(.noSuchPath, "there is nothing at \(request.rawPath.shortened)")
       }
@@ -337,7 +359,10 @@ package final class APIServer: Sendable {
         }
       }
       let view: Asked.View
-      do throws(RequestRefusedError) { view = try await Asked.view(answer, for: caller) } catch {
+      do throws(RequestRefusedError) {
+        if let body = try await Asked.body(answer, for: caller) { return body.response(hiding: store.secrets) }
+        view = try await Asked.view(answer, for: caller)
+      } catch {
         throw Problem(error, withData: caller.seesData)
       }
       if view is NoContent { return HTTPServerResponse(status: head.status ?? status, headers: headers) }
@@ -398,14 +423,12 @@ package final class APIServer: Sendable {
 
   private func page(_ request: HTTPServerRequest, _ caller: AgentCaller) async throws(Problem) -> HTTPServerResponse {
     let path = request.rawPath
+    let parts = Routes.segments(of: path).map { PercentEncoding.decode($0, plusIsSpace: false) }
+    let version = await PageVersion(of: request, parts, for: caller, in: service, at: time.now())
+    if version.isSeen { return HTTPServerResponse(status: 204) }
     let asking = PageRequest(
-      http: request, caller: caller,
-      parts: Routes.segments(of: path).map { PercentEncoding.decode($0, plusIsSpace: false) },
-      input: { [service] run, step throws(Problem) in
-        do throws(RequestRefusedError) { return try await service.input(ofStep: step, in: run) } catch {
-          throw Problem(error, withData: caller.seesData)
-        }
-      }, agent: service, clock: clock(), isSandbox: service.agent.isSandbox)
+      http: request, caller: caller, parts: parts, agent: service, clock: clock(), isSandbox: service.agent.isSandbox,
+      version: version)
     if let answer = try await Pages.answer(asking) { return masked(answer) }
     throw Problem(.noSuchPath, "there is no page at \(path.shortened)")
   }

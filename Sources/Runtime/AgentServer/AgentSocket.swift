@@ -13,7 +13,7 @@ package final class AgentSocket: Sendable {
   private let server: DeferredServer
   private let interface: Interface
 
-  /// What answers, made when it is needed first.
+  /// The server, made when it is needed first.
   private final class Interface: Sendable {
     private let made = Mutex<APIServer?>(nil)
     private let make: @Sendable () -> APIServer

@@ -14,6 +14,8 @@ import RunState
 enum Entrance: Hashable, CaseIterable {
   /// Deliveries to webhooks.
   case hooks
+  /// The forms of recipes.
+  case forms
   case health, readiness, document
   /// The pages that explain problems.
   case problems
@@ -30,6 +32,8 @@ enum Entrance: Hashable, CaseIterable {
   case api
   /// Logging in and out.
   case login
+  /// Links that carry the right to answer a question.
+  case links
   case pages
 
   /// How a caller is known.
@@ -53,17 +57,19 @@ enum Entrance: Hashable, CaseIterable {
       case "\(apiRoot)/requests": .requests
       case _ where path.hasPrefix(ExactForm.path): .operations
       case "/login", "/logout": .login
+      case _ where path.hasPrefix(LinkKey.root): .links
       case _ where path.hasPrefix(Webhook.root): .hooks
+      case _ where path.hasPrefix(WebForm.root): .forms
       case _ where path.hasPrefix("\(apiRoot)/"): .api
       case _ where ProblemPage.kind(at: path) != nil: .problems
-      case _ where PageAssets.answer(path) != nil: .assets
+      case _ where PageAssets.has(path): .assets
       default: .pages
       }
   }
 
   var identity: Identity {
     switch self {
-    case .hooks, .health, .readiness, .document, .problems, .assets, .login, .requests: .anyone
+    case .hooks, .forms, .health, .readiness, .document, .problems, .assets, .login, .links, .requests: .anyone
     case .metrics, .tools, .operations, .api: .token
     case .pages: .visitor
     }
@@ -83,8 +89,18 @@ enum Entrance: Hashable, CaseIterable {
     switch self {
     case .tools, .operations, .requests: ["POST"]
     case .health, .readiness, .document, .problems, .assets, .metrics: ["GET", "HEAD"]
-    case .login: ["GET", "HEAD", "POST"]
+    case .login, .forms, .links: ["GET", "HEAD", "POST"]
     case .hooks, .api, .pages: nil
+    }
+  }
+
+  /// Whether its answers are compressed for clients that take it: not where an answer has a secret beside a text that a stranger
+  /// may choose, and not for errand itself.
+  var isCompressed: Bool {
+    switch self {
+    case .api, .document, .metrics, .pages, .problems: true
+    // Assets are kept compressed.
+    default: false
     }
   }
 
@@ -92,7 +108,7 @@ enum Entrance: Hashable, CaseIterable {
   var isOfEveryAgent: Bool {
     switch self {
     case .operations, .requests, .api, .health, .readiness, .document, .problems: true
-    case .hooks, .assets, .metrics, .tools, .login, .pages: false
+    case .hooks, .forms, .assets, .metrics, .tools, .login, .links, .pages: false
     }
   }
 

@@ -102,7 +102,8 @@ struct ExactHandler: Sendable {
       return refused(error)
     }
     // The caller on this machine makes its plans from recipes as their files are.
-    let secrets: SecretRegistry? = answer is ListSchedules.Answer && isLocal ? nil : service.store.secrets
+    let secrets: SecretRegistry? =
+      (answer is ListSchedules.Answer || answer is LinkStep.Answer) && isLocal ? nil : service.store.secrets
     if let small {
       return HTTPServerResponse(
         headers: ["Content-Type": ExactForm.answer],
@@ -256,7 +257,7 @@ private final class LineQueue: Sendable {
     return isTaken
   }
 
-  /// Waits until the client has read most of what is queued; false if it is gone.
+  /// Waits until the client has read most of the queue; false if it is gone.
   func room() async -> Bool {
     await withCheckedContinuation { continuation in
       let isFree = content.withLock { content in

@@ -28,11 +28,14 @@ extension Authenticator {
     if request.method != "GET", request.method != "HEAD" { try checkIsOfPage(request) }
     switch visitor {
     case .account(var caller):
-      caller.isOwn = false
+      (caller.isOwn, caller.isOnPage) = (false, true)
       return caller
     case .token(let digest):
       // A token that was revoked or has expired ends its sessions.
-      return await validToken(digest).map { AgentCaller(token: $0) }
+      guard let token = await validToken(digest) else { return nil }
+      var caller = AgentCaller(token: token)
+      caller.isOnPage = true
+      return caller
     }
   }
 
@@ -180,6 +183,9 @@ struct LoginPage {
     _ target: String, fault: String?, keeping kept: HTTPQuery = HTTPQuery()
   ) -> HTTPServerResponse {
     var parts: [Markup] = [.element("h1", [:], "Log in")]
+    if let name = authenticator.settings.name {
+      parts.append(.element("p", [:], "These are the pages of ", .element("strong", [:], Markup(name)), "."))
+    }
     if let fault { parts.append(.element("p", ["class": "notice fault", "role": "alert"], Markup(fault))) }
     parts.append(
       .element(
@@ -197,6 +203,9 @@ struct LoginPage {
       .element(
         "p", ["class": "quiet"], "On the machine of the agent, ", .element("code", [:], "errand open"),
         " opens these pages without a token."))
+    if let contact = authenticator.settings.contact {
+      parts.append(.element("p", ["class": "quiet"], "Ask \(contact) if you weren't expecting this."))
+    }
     return frame("Log in", Markup(parts), status: fault == nil ? 200 : 401)
   }
 

@@ -164,6 +164,9 @@ package enum OpenAPIDocument {
         "application/json": .object(["schema": .object(["$ref": .string("#/components/schemas/\(name)")])])
       ])
     }
+    if declared.media != .json {
+      good["content"] = .object([declared.media.type: .object(["schema": declared.media.schema])])
+    }
     // No schema describes events: `snapshot` and `ended` bring a run, others what happens.
     if declared.isStream { good["content"] = .object(["text/event-stream": .object([:])]) }
     responses["\(route.status)"] = .map(good)

@@ -29,8 +29,11 @@ enum Routes {
       var parts: [(name: String, text: String)] = []
       let isSame = zip(segments, wanted).allSatisfy { segment, text in
         guard let name = parameter(in: segment) else { return segment == text }
-        parts.append((name, PercentEncoding.decode(text, plusIsSpace: false)))
-        return !text.isEmpty
+        let suffix = suffix(of: segment)
+        guard text.hasSuffix(suffix), text.utf8.count > suffix.utf8.count else { return false }
+        let value = String(Substring(text.utf8.dropLast(suffix.utf8.count)))
+        parts.append((name, PercentEncoding.decode(value, plusIsSpace: false)))
+        return true
       }
       guard isSame else { continue }
       // The library answers HEAD with the head alone.
@@ -49,7 +52,12 @@ enum Routes {
 
   /// The name of the parameter that a segment of a declared path stands for.
   static func parameter(in segment: String) -> String? {
-    segment.hasPrefix("{") && segment.hasSuffix("}") ? String(segment.dropFirst().dropLast()) : nil
+    segment.hasPrefix("{") ? String(segment.dropFirst().prefix { $0 != "}" }) : nil
+  }
+
+  /// The end of a segment of a declared path, after its parameter, such as `.csv`.
+  static func suffix(of segment: String) -> String {
+    segment.firstIndex(of: "}").map { String(segment[$0...].dropFirst()) } ?? ""
   }
 
   static func segments(of path: String) -> [String] {

@@ -1,7 +1,8 @@
-// Deliveries to webhooks over HTTP: `POST /hooks/PATH`.
+// Deliveries to webhooks over HTTP: `POST /hooks/PATH`, and `GET` where an entry answers it.
 //
 // A sender has no token: its signature is all that counts, and the agent verifies it. The answers say no more than whether
-// to try again, because anyone may ask.
+// to try again, because anyone may ask, unless the entry's `answer` says more. No browser runs or shows anything of
+// them as a page of this agent.
 import Agent
 import AgentPages
 import Operations
@@ -35,27 +36,44 @@ struct WebhookHandler {
   let service: AgentParts
   let counts: HookCounts
   let isReady: Bool
+  /// The answer without the secrets that are known.
+  let masked: (HTTPServerResponse) -> HTTPServerResponse
 
   func answer(_ request: HTTPServerRequest) async -> HTTPServerResponse {
     let path = String(request.rawPath.dropFirst(Webhook.root.count))
-    let response: HTTPServerResponse
+    var response: HTTPServerResponse
     do throws(Problem) { response = try await answered(request, path) } catch { response = error.response }
     counts.add(service.webhooks?.has(path) == true ? path : "", response.status)
+    response.headers["Content-Security-Policy"] = "default-src 'none'; frame-ancestors 'none'; sandbox"
     return response
   }
 
   private func answered(_ request: HTTPServerRequest, _ path: String) async throws(Problem) -> HTTPServerResponse {
-    guard request.method == "POST" else {
-      throw Problem(.method, "send deliveries with POST", headers: ["Allow": "POST"])
-    }
+    let onlyPosts = Problem(.method, "send deliveries with POST", headers: ["Allow": "POST"])
+    guard ["GET", "POST"].contains(request.method) else { throw onlyPosts }
     let later = Problem(
       .refusal(.notServing), "deliveries can't be accepted now; send it again later", headers: ["Retry-After": "5"])
-    guard isReady else { throw later }
-    let delivery = Delivery(fields: request.headers.fields.map { ($0.name, $0.value) }, body: request.body) {
+    guard isReady else { throw request.method == "GET" ? onlyPosts : later }
+    let delivery = Delivery(
+      fields: request.headers.fields.map { ($0.name, $0.value) },
+      query: request.query.items.map { ($0.name, $0.value) },
+      body: request.body
+    ) {
       () throws(CharsetError) in
       try HTTPQuery(form: request.body, request.contentType).items.map { ($0.name, $0.value) }
     }
-    switch await service.receive(delivery, at: path) {
+    let answer =
+      request.method == "GET"
+      ? service.webhooks?.answer(toGet: delivery, at: path) ?? .unknownPath : await service.receive(delivery, at: path)
+    switch answer {
+    case .replied(let reply, let isVerified): return isVerified ? masked(response(reply)) : response(reply)
+    case .awaited(let awaited):
+      let (reply, run) = await service.reply(to: awaited)
+      if let reply { return masked(response(reply)) }
+      var receipt = ValueMap([("id", .string(awaited.id))])
+      receipt["run"] = run.map { .string($0) }
+      return .json(JSON.displayed(.map(receipt)), status: 202)
+    case .onlyPosts: throw onlyPosts
     case .received(let id): return WebhookHandler.receipt(id, isNew: true)
     case .known(let id): return WebhookHandler.receipt(id, isNew: false)
     case .unknownPath: throw Problem(.noSuchPath, "this address has no webhook")
@@ -67,6 +85,19 @@ struct WebhookHandler {
         .refusal(.full), "too many deliveries are waiting; send it again later", headers: ["Retry-After": "5"])
     case .unavailable: throw later
     }
+  }
+
+  /// A text as text/plain, and other values as JSON.
+  private func response(_ reply: Webhook.Reply) -> HTTPServerResponse {
+    // These have no body (RFC 9110, sections 15.3.5 and 15.4.5).
+    guard let body = reply.body, ![204, 304].contains(reply.status) else {
+      return HTTPServerResponse(status: reply.status)
+    }
+    if let text = body.string {
+      return .text(text, status: reply.status, type: reply.type ?? "text/plain; charset=utf-8")
+    }
+    return .json(
+      JSON.displayed(body.asPlainJSON), status: reply.status, type: reply.type ?? "application/json")
   }
 
   private static func receipt(_ id: String, isNew: Bool) -> HTTPServerResponse {

@@ -12,7 +12,8 @@
 /// Then the run is started with that plan: the agent plans once more and starts nothing if anything moved.
 ///
 /// The call returns when the run has ended, when it waits for longer than a moment, or after some minutes. A client
-/// that cancels ends only the call; the run continues.
+/// that cancels ends only the call; the run continues. If the run asks for values (`ask`), a client that takes
+/// `elicitation/create` puts the question to its user, and the call continues with the answer (`AskedUser`).
 import Agent
 import Operations
 import Basics
@@ -45,7 +46,7 @@ struct RecipeCall: Sendable {
   /// The most errors of a recipe that are told.
   private static let mostFaults = 20
   /// How long a call follows a run.
-  private static let patience = TimeSpan.seconds(300)
+  static let patience = TimeSpan.seconds(300)
   /// The longest wait of a run before which a call doesn't return.
   private static let moment = TimeSpan.seconds(30)
 
@@ -231,20 +232,27 @@ struct RecipeCall: Sendable {
       $0.assistant = client.name ?? RunCause.unnamedAssistant
     }
     let run = try await accepted(start, isPlanned: plan != nil)
-    switch await end(of: run) {
-    case .ended(let record): return try await result(of: record)
-    case .waits(let wait): return waiting(run, wait.status, for: wait.reason, until: wait.until, at: wait.url)
-    case .refused(let refusal): throw refusal
-    case nil:
-      if Task.isCancelled { caller.note("the call of '\(recipe.name)' was cancelled; its run \(run) goes on") }
-      return result(
-        RunStatus.running.rawValue, run: run,
-        saying: "The run goes on; errand_run tells how it ended.")
+    var user = AskedUser(call: self, run: run)
+    while true {
+      switch await end(of: run) {
+      case .ended(let record): return try await result(of: record)
+      case .waits(let wait):
+        if await user.answers() { continue }
+        return waiting(
+          run, wait.status, for: wait.reason, until: wait.until, at: wait.url, because: user.objection)
+      case .refused(let refusal): throw refusal
+      case nil:
+        if Task.isCancelled { caller.note("the call of '\(recipe.name)' was cancelled; its run \(run) goes on") }
+        return result(
+          RunStatus.running.rawValue, run: run,
+          saying: "The run goes on; errand_run tells how it ended.")
+      }
     }
   }
 
   private func waiting(
-    _ run: String, _ status: RunStatus, for reason: String?, until: Timestamp?, at url: String?
+    _ run: String, _ status: RunStatus, for reason: String?, until: Timestamp?, at url: String?,
+    because objection: String? = nil
   ) -> ToolResult {
     let isUncertain = status == .uncertain
     return result(
@@ -256,7 +264,8 @@ struct RecipeCall: Sendable {
       saying: isUncertain
         ? "It isn't known whether a write was done. Don't call the tool again: it could be done twice. A person has to "
           + "look, and say it with 'errand runs resolve'; errand_why tells what to look at."
-        : "The run isn't over; errand_why tells what it waits for, and errand_run how it ended.")
+        : "\(objection.map { "\($0) " } ?? "")The run isn't over; errand_why tells what it waits for, and errand_run how it ended."
+    )
   }
 
   private func result(of record: RunRecord) async throws(RequestRefusedError) -> ToolResult {

@@ -7,6 +7,7 @@
 package import ActionKit
 package import Agent
 package import Basics
+import Recipes
 package import RunState
 
 /// The answer to a request that started a run; the run continues without the caller.
@@ -82,6 +83,25 @@ package struct ErrorAnswer: FieldSet {
   }
 }
 
+/// A person's decision.
+package struct DecisionAnswer: FieldSet {
+  @Field("Whether the person approved.") package var approved: Bool
+  @Field("Who decided.") package var by: String
+  @Field("When.") package var at: Timestamp
+  @Field("How it came: link, login, token, command or chat.") package var via: String?
+  @Field("The comment; with the scope data.") package var comment: String?
+
+  package init() {}
+
+  init(_ decision: DecisionRecord, withData: Bool) {
+    approved = decision.isApproved
+    by = decision.by
+    at = decision.at
+    via = decision.via?.rawValue
+    comment = withData ? decision.comment : nil
+  }
+}
+
 /// One step of a run.
 package struct StepAnswer: FieldSet {
   @Field("The step's path, such as book or put[3]/write.") package var path: String
@@ -89,12 +109,15 @@ package struct StepAnswer: FieldSet {
   @Field("When it began.") package var startedAt: Timestamp
   @Field("When it ended.") package var endedAt: Timestamp?
   @Field("How many attempts it had.") package var attempts: Int
-  @Field("The kind of the wait: until, event, approval, poll or limit.") package var waitsFor: String?
+  @Field("The kind of the wait: until, event, approval, ask, poll or limit.") package var waitsFor: String?
   @Field("When the wait ends even if nothing happens.") package var wakeAt: Timestamp?
   @Field("The event that the step waits for.") package var event: String?
   @Field("The question to the person; with the scope data.") package var prompt: String?
+  @Field("The JSON Schema of the answer, if the question asks for values; with the scope data.")
+  package var fields: Value?
   @Field("The people who may decide; anyone if empty.") package var by: [String] = []
   @Field("The address of the decision's page, if the recipe asks for it.") package var url: String?
+  @Field("The person's decision, if the step asked for one.") package var decision: DecisionAnswer?
   @Field("The error of the step, or of its last attempt.") package var error: ErrorAnswer?
   @Field("The output, if it isn't large; with the scope data.") package var output: Value?
 
@@ -111,9 +134,11 @@ package struct StepAnswer: FieldSet {
       wakeAt = wait.wakeAt
       event = wait.event
       prompt = withData ? wait.prompt : nil
+      fields = withData ? wait.fields.flatMap(Recipe.Input.schema) : nil
       by = wait.by
       url = wait.url
     }
+    decision = record.decision.map { DecisionAnswer($0, withData: withData) }
     error = (record.error ?? record.lastAttempt?.error).map { ErrorAnswer($0, withData: withData) }
     if withData, case .inline(let value)? = record.output { output = value.asPlainJSON }
   }
@@ -197,6 +222,7 @@ package struct ApprovalAnswer: FieldSet {
   @Field("When it asked.") package var askedAt: Timestamp
   @Field("When the question times out.") package var until: Timestamp?
   @Field("The question; with the scope data.") package var prompt: String?
+  @Field("The JSON Schema of the answer, if it asks for values; with the scope data.") package var fields: Value?
   @Field("The people who may decide; anyone if empty.") package var by: [String] = []
   @Field("The address of the decision's page, if the recipe asks for it.") package var url: String?
 
@@ -209,6 +235,7 @@ package struct ApprovalAnswer: FieldSet {
     askedAt = step.startedAt
     until = step.wait?.wakeAt
     prompt = withData ? step.wait?.prompt : nil
+    fields = withData ? step.wait?.fields.flatMap(Recipe.Input.schema) : nil
     by = step.wait?.by ?? []
     url = step.wait?.url
   }
@@ -554,10 +581,14 @@ package struct ScheduleListAnswer: FieldSet {
 
 /// One line that a program of a run printed.
 package struct LineAnswer: FieldSet {
+  @Field("The number of the line in the log, from 1.") package var number: Int
   @Field("When it was printed.") package var at: Timestamp
   @Field("The path of the step.") package var step: String
   @Field("The attempt, from 1.") package var attempt: Int
-  @Field("The line.") package var text: String
+  @Field("output, errors, or note for a remark of Errand's own.") package var stream: String
+  @Field("The line as it was printed, with its control sequences.") package var text: String
+  @Field("With `find`: whether the line shows the text; the other lines are around one that does.")
+  package var isMatch: Bool?
 
   package init() {}
 }
@@ -566,7 +597,27 @@ package struct LineAnswer: FieldSet {
 package struct LogAnswer: FieldSet {
   @Field("The lines, in order.") package var items: [LineAnswer]
   @Field("Where to continue.") package var next: Int
+  @Field("How many lines are before these, if there are any: `before` reads the last of them.")
+  package var earlier: Int?
   @Field("Whether these are the last lines so far.") package var isLast: Bool
+
+  package init() {}
+}
+
+/// A file that an action wrote.
+package struct FileAnswer: FieldSet {
+  @Field("The number, for the path of the file.") package var number: Int
+  @Field("The path below the folder of errand.yaml, or the name alone of a file elsewhere.") package var name: String
+  @Field("The path of the step.") package var step: String
+  @Field("The size when it was written, if the action says it.") package var bytes: Int?
+  @Field("When the step ended.") package var writtenAt: Timestamp
+
+  package init() {}
+}
+
+/// The files that the actions of a run wrote.
+package struct FileListAnswer: FieldSet {
+  @Field("The files, in the order of their steps.") package var items: [FileAnswer]
 
   package init() {}
 }

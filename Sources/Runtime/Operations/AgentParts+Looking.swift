@@ -2,7 +2,7 @@ package import Agent
 package import Basics
 import Calendars
 package import RunState
-package import Runs
+import Runs
 
 // Requests that only read. None of them reads a finished run whole.
 extension AgentParts {
@@ -47,6 +47,22 @@ extension AgentParts {
     return RunList(
       open: open, finished: finished, next: hasMore ? next : nil, openCount: count,
       unclaimable: try await unclaimable(open))
+  }
+
+  /// A text that changes with everything that answers to a caller may be made of, where that is counted; nil otherwise.
+  ///
+  /// It can't be guessed. A caller who is limited to recipes has no version of everything: it would tell of changes of
+  /// other recipes.
+  ///
+  /// - Parameter target: The question.
+  package func version(of part: StatePart, for caller: AgentCaller, asking target: String) async -> String? {
+    guard caller.recipes.isEmpty || part.isOfRun, let state = await store.version(of: part) else { return nil }
+    let served = await schedules?.version ?? ""
+    let scopes = TokenScope.allCases.filter(caller.scopes.contains).map(\.rawValue)
+    let parts: [String] =
+      [nonce, "\(part)", state, served, "\(store.secrets.count)", target, caller.name, caller.account]
+      + [caller.token ?? "", "\(caller.isOwn)", "\(scopes)", "\(caller.recipes)"]
+    return SHA256.digest(of: Array("\(parts)".utf8))
   }
 
   /// Lists runs for a page, which also asks when runs ended, and for retries; `ListRuns` has no inputs for these.
@@ -154,12 +170,12 @@ extension AgentParts {
   /// The most bytes of large values that are read to compute an input.
   private static let mostInputBytes = 4 << 20
 
-  /// The input of a step of a run, computed again from its record; nil where that can't be done.
-  package func input(
+  /// The input of a step of a run, computed again from its record, and the step's place in its recipe; nil where that
+  /// can't be done.
+  func input(
     ofStep step: StepPath, in run: RunRecord
-  ) async throws(RequestRefusedError) -> StepReplay.Input? {
-    guard let findInput else { return nil }
-    if run.erasedAt != nil { return .unknown }
+  ) async throws(RequestRefusedError) -> (input: StepReplay.Input, place: RecipePlace?)? {
+    guard let findInput = served?.findInput else { return nil }
     var facts = RunFacts(run: run, now: time.now(), others: [], events: [])
     for (name, blob) in facts.missingValues(at: step, upTo: AgentParts.mostInputBytes) {
       facts.values[name] = try await value(of: blob)

@@ -1,6 +1,7 @@
-import Agent
+package import Agent
 import Basics
-import RunState
+import Recipes
+package import RunState
 
 // Helpers of the operations that change a run.
 extension AgentParts {
@@ -9,6 +10,29 @@ extension AgentParts {
     _ body: () async throws(RunRefusedError) -> Output
   ) async throws(RequestRefusedError) -> Output {
     do throws(RunRefusedError) { return try await body() } catch { throw RequestRefusedError(.ended, error.message) }
+  }
+
+  /// Takes the decision of a person who came by a link, about the question that its page showed.
+  package func decide(
+    _ run: String, _ step: StepPath, _ decision: DecisionRecord, seeing question: String
+  ) async throws(RequestRefusedError) {
+    _ = try await host.decisions.decide(run, step: step, decision, seeing: question)
+  }
+
+  /// Takes the answer of a person who came by a link, to the question that its page showed.
+  ///
+  /// - Parameter texts: The values of the fields, as text.
+  package func answer(
+    _ run: String, _ step: StepPath, _ texts: [String: String], _ answer: DecisionRecord, seeing question: String
+  ) async throws(RequestRefusedError) {
+    _ = try await host.decisions.answer(run, step: step, given(texts: texts), answer, seeing: question)
+  }
+
+  /// The values that are given as texts.
+  ///
+  /// Unlike a recipe's input, a field takes no secret: such a text is a text.
+  func given(texts: [String: String]) -> [(name: String, input: GivenInput)] {
+    texts.sorted { $0.key.precedesByScalars($1.key) }.map { (name: $0.key, input: GivenInput.text($0.value)) }
   }
 
   // MARK: Decisions that come again
@@ -43,7 +67,17 @@ extension AgentParts {
     return nil
   }
 
-  /// The refusal of a decision, with what was decided before.
+  /// The refusal of a decision or an answer, with the earlier decision, if it comes too late.
+  func saying(
+    _ refusal: RequestRefusedError, of run: String, _ step: StepPath?
+  ) async throws(RequestRefusedError) -> RequestRefusedError {
+    guard [.ended, .notAsked].contains(refusal.kind) else { return refusal }
+    return try await saying(refusal, of: run, step) { step in
+      step.decision.map { "\($0.words) at \($0.at)" }
+    }
+  }
+
+  /// The refusal of a decision, with the earlier decision.
   ///
   /// - Parameter words: Describes the decision about a step, with its person and time; nil if there was none.
   func saying(

@@ -25,9 +25,11 @@ package struct AgentParts: Sendable {
   /// Nil where there are no connections.
   let survey: ServedRecipes.Survey?
   /// Nil where recipes aren't read.
-  var findInput: ServedRecipes.InputFinder?
+  var served: ServedRecipes?
   /// The browsers that are logged in.
   package let sessions = SessionTable()
+  /// Distinguishes what this agent answers from the answers of the agent before a restart, and can't be guessed.
+  let nonce = [UInt8].random(16).hexadecimal
 
   /// Refuses while a shared state can't be reached.
   func reach() async throws(RequestRefusedError) {
@@ -304,8 +306,16 @@ package struct AgentParts: Sendable {
     return UUID7(at: time.now(), using: &random).description
   }
 
-  /// Takes in what is posted to webhooks; nil where no recipes are served.
+  /// Takes in deliveries to webhooks; nil where no recipes are served.
   package var webhooks: WebhookInbox? { schedules?.webhooks }
+
+  /// Takes in forms that are sent; nil where no recipes are served.
+  package var forms: FormInbox? { schedules?.forms }
+
+  /// Takes in a form that a person sent, durably.
+  package func receive(_ sent: FormInbox.Sent, to entry: FormInbox.Entry) async -> FormInbox.Answer {
+    await schedules?.receive(sent, to: entry) ?? .unavailable
+  }
 
   /// Takes in a delivery to the address of a webhook, durably.
   package func receive(_ delivery: Delivery, at path: String) async -> WebhookInbox.Answer {

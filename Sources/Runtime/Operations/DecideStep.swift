@@ -11,13 +11,15 @@ package struct DecideStep: Operation {
   package static let command: String? = "runs approve"
   package static let page: String? = "/approvals/{run}/{step}"
   package static let refusals: Set<RequestRefusedError.Kind> =
-    .ofRuns.union([.ended, .notAsked, .notAllowed, .usedKey])
+    .ofRuns.union([.ended, .notAsked, .notAllowed, .usedKey, .conflict])
   package static let repeats = Repeats.key
 
   @Field(RunName.summary) package var run: String
   @Field("The path of the step that asks. Needed only if several do.") package var step: String?
   @Field("Whether the caller approves.") package var approved: Bool
   @Field("A comment to record with the decision.") package var comment: String?
+  @Field("The digest of the question that the caller saw. If it is given, another question isn't decided.")
+  package var question: String?
   @Field("A key that the caller chooses. The same decision with the same key gets the same answer.")
   package var key: String?
 
@@ -45,7 +47,8 @@ package struct DecideStep: Operation {
   package func run(
     on run: RunReference, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> Answer {
-    var decision = DecisionRecord(isApproved: approved, by: caller.name, at: agent.time.now(), comment: comment)
+    var decision = DecisionRecord(
+      isApproved: approved, by: caller.name, at: agent.time.now(), comment: comment, via: caller.way)
     decision.key = try agent.decisionKey(
       key, of: caller, about: run.id,
       [.string("decide"), .string(step ?? ""), .bool(approved), .string(comment ?? "")])
@@ -54,12 +57,9 @@ package struct DecideStep: Operation {
     }
     do throws(RequestRefusedError) {
       let open = try await agent.openRun(run)
-      return Answer(try await agent.host.decisions.decide(open, step: step, decision), of: open)
+      return Answer(try await agent.host.decisions.decide(open, step: step, decision, seeing: question), of: open)
     } catch {
-      guard [.ended, .notAsked].contains(error.kind) else { throw error }
-      throw try await agent.saying(error, of: run.id, step) { step in
-        step.decision.map { "\($0.isApproved ? "approved" : "rejected") by \($0.by) at \($0.at)" }
-      }
+      throw try await agent.saying(error, of: run.id, step)
     }
   }
 

@@ -57,7 +57,7 @@ package struct ExactWriter {
     try await write(plain: separator == "{" ? "{}" : "}")
   }
 
-  /// Passes on what is left.
+  /// Passes on the rest.
   package mutating func flush() async throws {
     guard !pending.isEmpty else { return }
     let piece = pending

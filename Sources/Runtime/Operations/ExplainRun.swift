@@ -14,6 +14,8 @@ package struct ExplainRun: Operation {
 
   @Field(RunName.summary) package var run: String
   @Field("Whether to leave out other runs.") package var alone = false
+  @Field("Whether to leave out how far instants are from now, so that the text stays the same while nothing happens.")
+  package var timeless = false
 
   package init() {}
 
@@ -33,11 +35,12 @@ package struct ExplainRun: Operation {
     }
     let isServing = agent.agent.isServing
     guard let explain = agent.explain else {
-      let clock = WallClock(.utc, now: facts.now)
+      var clock = WallClock(.utc, now: facts.now)
+      clock.tellsDistance = !timeless
       return ExplainedThing(
         id: record.id, Explanation(of: facts, clock: clock, isServed: isServing, holder: answer.holder))
     }
-    return ExplainedThing(id: record.id, await explain(facts, isServing, answer.holder))
+    return ExplainedThing(id: record.id, await explain(facts, isServing, answer.holder, !timeless))
   }
 
   package static func view(_ answer: ExplainedThing, for caller: AgentCaller) -> ExplanationAnswer {

@@ -5,7 +5,7 @@ import RunState
 
 package struct ListApprovals: Operation {
   package static let name = "approvals"
-  package static let summary = "Lists the open runs that wait for a decision, oldest first."
+  package static let summary = "Lists the open runs that wait for a decision or an answer, oldest first."
   package static let scopes = Scopes.token(.read)
   package static let route: Route? = .get("/approvals")
   package static let command: String? = "runs approvals"
@@ -22,11 +22,12 @@ package struct ListApprovals: Operation {
     on recipes: VisibleRecipes, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> RunList {
     let limit = ListLimit.clamped(limit)
-    var waiting = OpenRunQuery(statuses: [.waiting])
+    // A question is there before the steps have run that tell people of it.
+    var waiting = OpenRunQuery(statuses: [.waiting, .running])
     // Whether there is another page would tell of runs that the caller doesn't see.
     (waiting.needsPerson, waiting.recipes) = (true, recipes.names)
     let asking = await agent.store.openRuns(waiting).filter { run in
-      cursor.map { $0.precedesByScalars(run.id) } ?? true && run.stepsInOrder.contains(where: \.asksPerson)
+      cursor.map { $0.precedesByScalars(run.id) } ?? true && run.steps.askPerson
     }
     let page = asking.prefix(limit).map(\.listed)
     return RunList(open: page, next: asking.count > limit ? page.last?.id : nil)

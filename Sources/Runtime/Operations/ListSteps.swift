@@ -1,10 +1,11 @@
 package import ActionKit
 package import Agent
+import Basics
 package import RunState
 
 package struct ListSteps: Operation {
   package static let name = "steps"
-  package static let summary = "Lists the steps of a run in the order of their start."
+  package static let summary = "Lists the steps of a run, all in the order of their start, or those of one level."
   package static let scopes = Scopes.token(.read)
   package static let route: Route? = .get("/runs/{run}/steps")
   package static let command: String? = "runs show"
@@ -14,6 +15,11 @@ package struct ListSteps: Operation {
   @Field(RunName.summary) package var run: String
   @Field("How many steps to list at most.", .range(0...ListLimit.most)) package var limit = 100
   @Field("Where to continue: 'next' of the answer before.") package var from = 0
+  @Field(
+    "Only the steps of one level: the items of the loop with this path, failed ones first, or the steps of the item with this path; if it is empty, the steps outside loops."
+  )
+  package var parent: String?
+  @Field("Only steps with one of these statuses.") package var status: [Word<StepStatus>] = []
 
   package init() {}
 
@@ -23,14 +29,29 @@ package struct ListSteps: Operation {
     package var steps: [StepRecord]
     /// How many steps come before the next page, if there is one.
     package var next: Int?
+    /// How many steps match.
+    package var count: Int
+    /// How many items with each status the loops of a level have, by the loops' paths.
+    package var tallies: [StepPath: [String: Int]] = [:]
+    /// The items among the steps that have steps.
+    package var filled: [StepPath] = []
 
-    package init(_ steps: [StepRecord], next: Int?) {
-      self.steps = steps
-      self.next = next
+    init(_ level: StepLevel, from first: Int) {
+      steps = level.steps
+      count = level.count
+      let end = first + level.steps.count
+      next = end < level.count ? end : nil
+      tallies = level.tallies.mapValues { tally in
+        Dictionary(uniqueKeysWithValues: tally.map { ($0.key.rawValue, $0.value) })
+      }
+      filled = level.filled.sorted { $0.precedesByScalars($1) }
     }
 
     package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
       next = try member("next", record?.next)
+      count = try member("count", record?.count, default: 0)
+      tallies = try member("tallies", record?.tallies, default: [:])
+      filled = try member("filled", record?.filled, default: [])
       steps = try member("steps", record?.steps)
     }
   }
@@ -39,9 +60,21 @@ package struct ListSteps: Operation {
     on run: RunReference, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> Answer {
     let steps = try await agent.stored(run.id).record().stepsInOrder
-    let first = min(max(0, from), steps.count)
-    let end = first + min(ListLimit.clamped(limit), steps.count - first)
-    return Answer((first..<end).map { steps[$0] }, next: end < steps.count ? end : nil)
+    let (first, limit) = (min(max(0, from), steps.count), ListLimit.clamped(limit))
+    let statuses = Set(status.map(\.word))
+    if let parent {
+      return Answer(steps.level(in: parent, statuses: statuses, from: first, limit: limit), from: first)
+    }
+    var all = StepLevel()
+    if statuses.isEmpty {
+      all.count = steps.count
+      all.steps = (first..<first + min(limit, steps.count - first)).map { steps[$0] }
+    } else {
+      let found = steps.select { statuses.contains($0.pointee.status) }
+      all.count = found.count
+      all.steps = Array(found.dropFirst(first).prefix(limit))
+    }
+    return Answer(all, from: first)
   }
 
   package static func view(_ answer: Answer, for caller: AgentCaller) -> StepListAnswer {

@@ -39,6 +39,8 @@ package protocol Operation: FieldSet {
   static var repeats: Repeats { get }
   /// The form of the body of the API's answer.
   static var media: Media { get }
+  /// The body of an answer that the API gives in another form than its view.
+  static func body(_ answer: Answer, for caller: AgentCaller) async throws(RequestRefusedError) -> MediaBody?
   /// Inputs that are refused without another one, by name.
   static var companions: [String: String] { get }
   /// How long texts may be whose length `run` checks, by name; for the document of the API.
@@ -109,6 +111,9 @@ extension Operation {
   package static var companions: [String: String] { [:] }
   package static var lengths: [String: ClosedRange<Int>] { [:] }
   package static func head(_ answer: Answer) -> ViewHead { ViewHead() }
+  package static func body(_ answer: Answer, for caller: AgentCaller) async throws(RequestRefusedError) -> MediaBody? {
+    nil
+  }
   package var moreScopes: Set<TokenScope> { [] }
 
   /// The type of the API's answer; nil if it has no body.
@@ -211,7 +216,32 @@ package enum Repeats: Sendable, Equatable {
 }
 
 /// The form of the body of the API's answer.
-package enum Media: Sendable { case json, text, csv, bytes }
+package enum Media: Sendable {
+  /// The view as JSON.
+  case json
+  /// JSON of any form.
+  case value
+  case text, csv, bytes
+
+  /// The media type in the document of the API.
+  package var type: String {
+    switch self {
+    case .json, .value: "application/json"
+    case .text: "text/plain"
+    case .csv: "text/csv"
+    case .bytes: "application/octet-stream"
+    }
+  }
+
+  /// The JSON Schema of an answer that isn't a view.
+  package var schema: Value {
+    switch self {
+    case .json, .value: .object([:])
+    case .text, .csv: .object(["type": .string("string")])
+    case .bytes: .object(["type": .string("string"), "format": .string("binary")])
+    }
+  }
+}
 
 /// The parts of the API's answer besides its body.
 package struct ViewHead: Sendable {

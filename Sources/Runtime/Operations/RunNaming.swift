@@ -76,8 +76,11 @@ extension AgentParts {
   }
 
   /// The id of a run that was found; refused if it has ended.
-  func openRun(_ run: RunReference) async throws(RequestRefusedError) -> String {
-    if await store.openRun(run.id) != nil { return run.id }
+  func openRun(_ run: RunReference) async throws(RequestRefusedError) -> String { try await openRecord(run).id }
+
+  /// The record of a run that was found; refused if it has ended.
+  func openRecord(_ run: RunReference) async throws(RequestRefusedError) -> RunRecord {
+    if let record = await store.openRun(run.id) { return record }
     // It may have ended since it was found.
     let status = run.status.isEnded ? run.status : try await stored(run.id).record().status
     throw RequestRefusedError(.ended, "the run \(run.id) is over: \(status.rawValue)")

@@ -57,7 +57,7 @@ package struct SendEvent: Operation {
     guard !name.isEmpty else { throw RequestRefusedError(.request, "an event needs a name") }
     let id = try fullID(in: agent, for: caller)
     // A delivery whose id is taken would count as one that came before.
-    if let path = agent.webhooks?.path(ofID: id) {
+    if let path = agent.webhooks?.path(ofID: id) ?? agent.forms?.path(ofID: id) {
       throw RequestRefusedError(
         .request, "ids that begin with '\(path):' are those of deliveries to the webhook '\(path)'; choose another id")
     }

@@ -6,7 +6,7 @@ import Runs
 /// An act of a person or another program while a run was recorded, which let the run continue.
 package struct RecordedAct: Sendable {
   package enum Kind: Sendable {
-    /// The decision about a step that asked.
+    /// The decision about a step that asked, or the answer to it.
     case decision(StepPath, DecisionRecord)
     /// An event that the run consumed, with its data.
     case event(EventRecord, data: Value?)
@@ -28,7 +28,7 @@ package struct RecordedAct: Sendable {
   package var words: String {
     switch kind {
     case .decision(let step, let decision):
-      "the decision of \(decision.by) about '\(step)' (\(decision.isApproved ? "approved" : "rejected"))"
+      "the decision of \(decision.by) about '\(step)' (\(decision.verb))"
     case .event(let event, _): "the event '\(event.name)'"
     }
   }
@@ -39,6 +39,7 @@ package struct RecordedAct: Sendable {
     case .decision(let step, var decision):
       decision.by = redact(decision.by)
       decision.comment = decision.comment.map(redact)
+      decision.fields = decision.fields?.displayed.scrubbed(redact)
       return .object(["step": .string(step), "decision": decision.encoded()])
     case .event(var event, let data):
       event.data = nil

@@ -14,6 +14,7 @@ package final class FileStateStore: LocalStateStore {
   private let logs: StateLogs
   private let blobs: Blobs
   private let printed: RunLogs
+  private let links: LinkKeyFile
   private let maintenance: Maintenance
   private let journal: JournalQueue
   /// For slow work that need not wait for the journal.
@@ -53,7 +54,7 @@ package final class FileStateStore: LocalStateStore {
 
   private init(
     _ shared: (published: PublishedState, notices: [String]), _ logs: StateLogs, _ blobs: Blobs, _ printed: RunLogs,
-    _ maintenance: Maintenance, _ journal: JournalQueue,
+    _ links: LinkKeyFile, _ maintenance: Maintenance, _ journal: JournalQueue,
     _ chores: WorkQueue<@Sendable () -> Void>, _ trouble: Trouble, _ workers: Workers
   ) {
     notices = shared.notices
@@ -62,6 +63,7 @@ package final class FileStateStore: LocalStateStore {
     self.journal = journal
     self.blobs = blobs
     self.printed = printed
+    self.links = links
     self.maintenance = maintenance
     self.chores = chores
     self.trouble = trouble
@@ -107,8 +109,13 @@ package final class FileStateStore: LocalStateStore {
     maintenance.look { [published = shared.published] id in
       published.state.withLock { state in state.runs[id] != nil || state.ended.contains { $0.id == id } }
     }
+    let links = LinkKeyFile(folder: path, fileSystem: fileSystem)
     let store = FileStateStore(
-      shared, logs, blobs, printed, maintenance, JournalQueue(writer, workers: workers), chores, trouble, workers)
+      shared, logs, blobs, printed, links, maintenance, JournalQueue(writer, workers: workers), chores, trouble, workers
+    )
+    // One that can't be read is refused when it is needed.
+    if let key = try? links.key { store.secrets.learn(key) }
+    store.secrets.askLinkKey { [weak store] in try? await store?.linkKey() }
     // Finishes deletions that a crash interrupted.
     for deletion in try maintenance.deletions() { try await store.finish(deletion) }
     return store
@@ -117,6 +124,14 @@ package final class FileStateStore: LocalStateStore {
   // MARK: - The open state
 
   package func look<Answer: Sendable>(_ body: (State) -> Answer) -> Answer { published.state.withLock { body($0) } }
+
+  package func version(of part: StatePart) async -> String? {
+    let version = published.versions.withLock { versions in
+      versions.version(of: part) { run in published.state.withLock { $0.runs[run] != nil } }
+    }
+    guard part == .everything else { return version }
+    return version.map { "\($0) \(maintenance.changes.load(ordering: .sequentiallyConsistent))" }
+  }
 
   package func append(_ events: [StateEvent]) async throws(StateError) {
     if events.isEmpty { return }
@@ -226,16 +241,23 @@ package final class FileStateStore: LocalStateStore {
     try await onFilesThread { [blobs] () throws(StateError) in try blobs.get(reference, from: offset, most: most) }
   }
 
+  package func linkKey(renewed isRenewed: Bool) async throws(StateError) -> LinkKey {
+    let key = try await onFilesThread { [links] () throws(StateError) in try links.key(renewed: isRenewed) }
+    secrets.learn(key)
+    return key
+  }
+
   package func keepPrinted(
     _ lines: [PrintedLine], ofRun id: String, orElse fail: @escaping @Sendable (StateError) -> Void
   ) {
     _ = printing.put { [printed] in
       do throws(StateError) { try printed.add(lines, to: id) } catch { fail(error) }
     }
+    published.versions.withLock { $0.notePrinted(by: id) }
   }
 
-  package func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece {
-    try await on(printing) { [printed] () throws(StateError) in try printed.piece(of: id, from: position) }.get()
+  package func printed(ofRun id: String, at point: PrintedPoint) async throws(StateError) -> PrintedChunk {
+    try await on(printing) { [printed] () throws(StateError) in try printed.chunk(of: id, at: point) }.get()
   }
 
   package func removeLog(ofRun id: String) async throws(StateError) {

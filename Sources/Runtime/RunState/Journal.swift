@@ -3,7 +3,7 @@
 /// A journal is lines of JSON, appended in batches. Each batch is written at once and synced before anything in it is
 /// acknowledged, and ends in a commit line:
 ///
-///     {"journal":5,"generation":7,"after":120,"chain":"0f…","program":"errand 0.1"}
+///     {"journal":6,"generation":7,"after":120,"chain":"0f…","program":"errand 0.1"}
 ///     {"commit":120,"sum":"3b…"}
 ///     {"n":121,"event":"stepEnded","run":"0199…",…}
 ///     {"n":122,"event":"stepBegan","run":"0199…",…}
@@ -29,7 +29,7 @@ struct JournalPosition: Sendable, Equatable {
 
 enum Journal {
   /// As `StateFormat.version`.
-  static let format = 5
+  static let format = 6
 
   static func name(_ generation: Int) -> String { "journal-\(generation).jsonl" }
 

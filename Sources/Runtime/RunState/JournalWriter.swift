@@ -29,6 +29,8 @@ final class PublishedState: Sendable {
     var tell: CommitObserver
   }
 
+  /// How often it has changed.
+  let versions = Mutex(StateVersions())
   /// Told of each commit from now on.
   let observer = Mutex<Observer?>(nil)
 
@@ -232,6 +234,7 @@ struct JournalWriter {
           try? state.apply(event, behind: ahead)
         }
       }
+      published.versions.withLock { versions in for event in accepted { versions.note(event) } }
       if let observer = published.observer.withLock({ $0 }) {
         observer.tell(accepted, syncTime) { ahead.recipe(ofRun: $0) }
       }

@@ -79,14 +79,17 @@ struct LogSearch<Summary: LogSummary> {
 
 extension ArraySlice<UInt8> {
   /// Whether the bytes contain a text.
+  func holds(_ needle: [UInt8]) -> Bool { place(of: needle) != nil }
+
+  /// Where the bytes contain a text first.
   ///
   /// Written here, because `memmem` is unavailable without `_GNU_SOURCE`: eight bytes are compared at a time, and the
   /// rest of the text only if these are equal. For a shorter text the search looks for its first byte, which should be
   /// rare.
   // For speed, because it goes through a whole history, where the module is built for size.
   @_optimize(speed)
-  func holds(_ needle: [UInt8]) -> Bool {
-    if needle.count < 8 { return holdsShort(needle) }
+  func place(of needle: [UInt8]) -> Int? {
+    if needle.count < 8 { return placeOfShort(needle) }
     return withUnsafeBytes { bytes in
       needle.withUnsafeBytes { needle in
         let head = needle.loadUnaligned(as: UInt64.self)
@@ -95,29 +98,31 @@ extension ArraySlice<UInt8> {
           if bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self) == head,
             UnsafeRawBufferPointer(rebasing: bytes[place..<place + needle.count]).elementsEqual(needle)
           {
-            return true
+            return startIndex + place
           }
           place += 1
         }
-        return false
+        return nil
       }
     }
   }
 
-  private func holdsShort(_ needle: [UInt8]) -> Bool {
-    guard let first = needle.first else { return true }
+  private func placeOfShort(_ needle: [UInt8]) -> Int? {
+    guard let first = needle.first else { return startIndex }
     return withUnsafeBytes { bytes in
       needle.withUnsafeBytes { needle in
-        guard var place = bytes.baseAddress, let wanted = needle.baseAddress else { return false }
+        guard let base = bytes.baseAddress, var place = bytes.baseAddress, let wanted = needle.baseAddress else {
+          return nil
+        }
         // The number of places left where it may begin.
         var left = bytes.count - needle.count + 1
         while left > 0, let found = memchr(place, Int32(first), left) {
-          if memcmp(found, wanted, needle.count) == 0 { return true }
+          if memcmp(found, wanted, needle.count) == 0 { return startIndex + (UnsafeRawPointer(found) - base) }
           let next = UnsafeRawPointer(found) + 1
           left -= next - place
           place = next
         }
-        return false
+        return nil
       }
     }
   }

@@ -219,7 +219,7 @@ extension StateEvent {
     case .attemptEnded(let event): (event.step, event.error == nil ? "had been done" : "had failed an attempt")
     case .stepEnded(let event): (event.step, "was \(event.status)")
     case .stepWaits(let event): (event.step, "waited")
-    case .decisionGiven(let event): (event.step, event.decision.isApproved ? "was approved" : "was rejected")
+    case .decisionGiven(let event), .answerGiven(let event): (event.step, "was \(event.decision.verb)")
     default: nil
     }
   }

@@ -38,6 +38,8 @@ final class Maintenance: Sendable {
   private let retention: Retention
   private let time: any TimeSource
   private let last = Mutex<TimeSpan?>(nil)
+  /// How often something was removed from the files of finished records, or may have been.
+  let changes = Atomic(0)
   /// Whether a run is in the open state; nil before that is known.
   private struct OpenRuns {
     var contain: @Sendable (String) -> Bool
@@ -145,6 +147,7 @@ final class Maintenance: Sendable {
 
   /// Removes a run from the history.
   func removeRun(_ deletion: RunDeletion) throws(StateError) {
+    defer { changes.add(1, ordering: .sequentiallyConsistent) }
     _ = try logs.history.replace(LogQuery(id: deletion.run), with: { _ in nil })
   }
 
@@ -204,6 +207,7 @@ final class Maintenance: Sendable {
   func run(isForced: Bool) throws(StateError) -> MaintenanceReport {
     var report = MaintenanceReport()
     let now = time.now()
+    defer { changes.add(1, ordering: .sequentiallyConsistent) }
     if isForced || !isOver {
       report.prunedRuns = try logs.history.prune(olderThan: retention.runsFor, at: now, keeping: retention.runs)
       report.erasedRuns = try eraseData(at: now)

@@ -6,8 +6,10 @@ package final class MemoryStateStore: LocalStateStore {
   private struct Content {
     var state = State()
     var blobs: [String: [UInt8]] = [:]
-    var printed: [String: (lines: [PrintedLine], size: Int)] = [:]
+    var printed: [String: (records: [String], size: Int)] = [:]
     var isClosed = false
+    var versions = StateVersions()
+    var linkKey: LinkKey?
   }
 
   private let content = Mutex(Content())
@@ -25,7 +27,12 @@ package final class MemoryStateStore: LocalStateStore {
       var state = content.state
       for event in events { try state.fold(event) }
       content.state = state
+      for event in events { content.versions.note(event) }
     }
+  }
+
+  package func version(of part: StatePart) async -> String? {
+    content.withLock { content in content.versions.version(of: part) { content.state.runs[$0] != nil } }
   }
 
   package func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
@@ -38,6 +45,16 @@ package final class MemoryStateStore: LocalStateStore {
 
   package func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] {
     Array(content.withLock { $0.state.slots }.reversed().filter(query.matches).prefix(max(query.limit, 0)))
+  }
+
+  package func linkKey(renewed isRenewed: Bool) async throws(StateError) -> LinkKey {
+    let key = content.withLock { content in
+      let key = isRenewed ? content.linkKey?.renewed : content.linkKey
+      content.linkKey = key ?? LinkKey()
+      return content.linkKey ?? LinkKey()
+    }
+    secrets.learn(key)
+    return key
   }
 
   package func putBlob(_ bytes: [UInt8]) async throws(StateError) -> BlobReference {
@@ -58,6 +75,7 @@ package final class MemoryStateStore: LocalStateStore {
     try change { content in
       isThere = content.state.ended.contains { $0.id == id }
       content.state.forgetEnded(id)
+      content.versions.note()
       content.printed[id] = nil
     }
     return isThere
@@ -69,22 +87,14 @@ package final class MemoryStateStore: LocalStateStore {
     content.withLock { content in
       if content.isClosed { return }
       var log = content.printed.removeValue(forKey: id) ?? ([], 0)
-      log.lines += PrintedLine.fitting(lines, after: &log.size)
+      log.records += PrintedLine.fitting(lines, after: &log.size).compactMap { try? $0.storedText }
       content.printed[id] = log
+      content.versions.notePrinted(by: id)
     }
   }
 
-  package func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece {
-    content.withLock { content in
-      let lines = content.printed[id]?.lines ?? []
-      let start = PrintedPiece.start(at: position, of: lines.count)
-      var (end, size) = (start, 0)
-      while end < lines.count, size < PrintedPiece.size {
-        size += lines[end].text.utf8.count
-        end += 1
-      }
-      return PrintedPiece(lines: Array(lines[start..<end]), next: end, isLast: end == lines.count)
-    }
+  package func printed(ofRun id: String, at point: PrintedPoint) async throws(StateError) -> PrintedChunk {
+    content.withLock { PrintedChunk(of: $0.printed[id]?.records ?? [], at: point) }
   }
 
   package func removeLog(ofRun id: String) async throws(StateError) {

@@ -90,7 +90,7 @@ package struct EventQuery: Sendable {
   }
 
   /// The matching events, in the order they came.
-  package func answer(_ events: [EventRecord]) -> [EventRecord] {
+  package func answer(_ events: some Sequence<EventRecord>) -> [EventRecord] {
     events.filter(matches).sorted { left, right in
       left.receivedAt == right.receivedAt ? left.id.precedesByScalars(right.id) : left.receivedAt < right.receivedAt
     }
@@ -169,10 +169,11 @@ extension LocalStateStore {
       return counts
     }
   }
+  package func linked(_ sha256: String) async -> LinkedQuestion? { look { $0.links.known[sha256] } }
   package func endedRun(_ id: String) -> RunRecord? { look { $0.endedRun(id) } }
   package func event(_ id: String) async -> EventRecord? { look { $0.events[id] } }
   package func events(_ query: EventQuery) async -> [EventRecord] {
-    query.answer(look { Array($0.events.values) })
+    look { query.answer($0.events.values) }
   }
   package func eventCount() async -> Int { look { $0.events.count } }
   package func schedule(_ id: String) async -> ScheduleRecord? { look { $0.schedules[id] } }

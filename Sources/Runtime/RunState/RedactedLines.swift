@@ -7,8 +7,9 @@
 // secret is found when it comes in the next line.
 //
 // A secret is shown as `•••`, and a line end within it as a line end, so that each line of a key is one of the output.
-// A line end is a line feed, or a carriage return and a line feed. A line longer than 64 KiB is cut into pieces, after
-// its secrets are taken out, and bytes that aren't UTF-8 become replacement characters.
+// A line end is a line feed; a carriage return before it stays, so that the text is as it was printed. A line longer
+// than 64 KiB is cut into pieces, after its secrets are taken out, and bytes that aren't UTF-8 become replacement
+// characters.
 import Basics
 
 package struct RedactedLines: Sendable {
@@ -23,7 +24,7 @@ package struct RedactedLines: Sendable {
 
   package init(_ finder: SecretFinder) { self.finder = finder }
 
-  /// Takes bytes; returns the lines that are complete, without line ends.
+  /// Takes bytes; returns the lines that are complete, without line feeds.
   package mutating func add(_ bytes: [UInt8]) -> [String] {
     rest += bytes
     guard rest.count - told > RedactedLines.longest || bytes[...].firstPlace(of: ASCII.newline) != nil else {
@@ -97,7 +98,6 @@ package struct RedactedLines: Sendable {
   }
 
   private static func end(_ line: inout [UInt8], _ lines: inout [String]) {
-    if line.last == ASCII.carriageReturn { line.removeLast() }
     var rest = line[...]
     repeat {
       var piece = rest.prefix(longest)

@@ -1,145 +1,52 @@
 // The output of the commands of runs.
 //
-// `logs/2026-11/<run>.jsonl` holds the lines that the programs of one run printed, in the order they came. The month is
-// taken from the run's id (UTC), or is `other` for an id that has no time. Each line of the file is one printed line,
-// without secrets:
+// `logs/2026-11/<run>.jsonl` holds what the programs of one run printed, in the order it came. The month is taken from
+// the run's id (UTC), or is `other` for an id that has no time. Each line of the file is a record (`PrintedLine`) without
+// secrets: one line that was printed, or several that came at once, which `lines` counts then:
 //
 //     {"step":"backup","attempt":1,"stream":"output","at":"2026-11-23T13:00:05.25Z","text":"12 files"}
 //
 // `stream` is `output`, `errors`, or `note` for a remark of Errand's own, such as that a limit is reached; a note
-// without a step is about the whole run. A step's attempt has at most 1 MiB of the file, and a run 16 MiB; the note
-// that says so is within the limit, and nothing follows it.
+// without a step is about the whole run. Texts are as they were printed, with their control sequences. A step's attempt
+// has at most 64 MiB of text in the log, and a run 256 MiB; a note says so, and nothing follows it.
+//
+// `logs/2026-11/<run>.index` says where lines are: entries of 32 bytes, the first after about 1,000 lines or 256 KiB, and
+// so on. An entry has four little-endian numbers: how many lines come before the place, the byte where it is, how many
+// bytes of text come before it, and FNV-1a of the three. What isn't in the index is counted; it is made anew if it
+// doesn't fit the log.
 //
 // Nothing is synced: a power failure may take the last lines, and damage costs only these. A crash may leave half a
-// line, which readers leave out and the next writer cuts off. Damaged lines are left out as well. A log that can't be
-// written is given up: the run continues without it.
+// line, which readers leave out and the next writer cuts off. Damaged lines are left out as well, but counted. A log that
+// can't be written is given up: the run continues without it.
 //
 // A log goes with its run: when the run is deleted, and, when it is older than an hour, once the run is neither open
-// nor in the history. Archives hold logs; nothing else refers to them.
-package import Basics
+// nor in the history. Archives hold logs without their indexes; nothing else refers to them.
+import Basics
 import Synchronization
-
-/// A line that a program of a run printed; followers are told of several at once, with line feeds between them.
-package struct PrintedLine: Record, Equatable {
-  /// Where a line was printed.
-  package enum Stream: String, Recordable, CaseIterable {
-    case output, errors
-    /// A remark of Errand's own.
-    case note
-  }
-
-  package var step: StepPath
-  package var attempt: Int
-  package var stream: Stream
-  package var at: Timestamp
-  package var text: String
-
-  package init(step: StepPath, attempt: Int, stream: Stream, at: Timestamp, text: String) {
-    self.step = step
-    self.attempt = attempt
-    self.stream = stream
-    self.at = at
-    self.text = text
-  }
-
-  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
-    step = try member("step", record?.step)
-    attempt = try member("attempt", record?.attempt)
-    stream = try member("stream", record?.stream)
-    at = try member("at", record?.at)
-    text = try member("text", record?.text)
-  }
-
-  /// How many lines they are.
-  package var lineCount: Int { text.utf8.count { $0 == ASCII.newline } + 1 }
-
-  /// The lines one by one.
-  package var lines: [PrintedLine] {
-    text.utf8.split(separator: ASCII.newline, omittingEmptySubsequences: false).map { text in
-      var line = self
-      line.text = String(decoding: text, as: UTF8.self)
-      return line
-    }
-  }
-
-  /// The most bytes of the log that an attempt of a step may fill.
-  package static let mostOfAttempt = 1 << 20
-  /// The most bytes of a run's log.
-  package static let mostOfRun = 16 << 20
-  /// The bytes reserved for the note that a limit is reached.
-  package static let roomForNote = 1 << 10
-
-  /// The line of the file.
-  package var bytes: [UInt8] { ((try? recordedBytes(of: self)) ?? []) + [ASCII.newline] }
-
-  /// The lines that still fit into a log of that many bytes, and the note that it is full; then its size is the
-  /// largest.
-  package static func fitting(_ lines: [PrintedLine], after size: inout Int) -> [PrintedLine] {
-    var fitting: [PrintedLine] = []
-    for line in lines where size < mostOfRun {
-      size += line.bytes.count
-      let isFull = size > mostOfRun - roomForNote
-      if isFull { size = .max }
-      fitting.append(isFull ? .full(at: line.at) : line)
-    }
-    return fitting
-  }
-
-  /// The note that the log of a run is full.
-  static func full(at instant: Timestamp) -> PrintedLine {
-    PrintedLine(
-      step: "", attempt: 0, stream: .note, at: instant,
-      text: "the log of this run has reached \(mostOfRun >> 20) MiB; what is printed from here on isn't kept")
-  }
-
-  /// Whether a line of a run's log is the last.
-  fileprivate var isEnd: Bool { stream == .note && step.isEmpty }
-
-  /// Whether the line belongs to a step, or to one inside it.
-  package func belongs(to path: StepPath) -> Bool {
-    guard step.utf8.starts(with: path.utf8) else { return false }
-    let rest = step.utf8.dropFirst(path.utf8.count)
-    return rest.first.map { "/[!".utf8.contains($0) } ?? true
-  }
-}
-
-/// Some lines of a run's log.
-package struct PrintedPiece: Record, Equatable {
-  package var lines: [PrintedLine]
-  /// Where to read on.
-  package var next: Int
-  /// Whether there was nothing more when it was read.
-  package var isLast: Bool
-
-  package init(lines: [PrintedLine], next: Int, isLast: Bool) {
-    self.lines = lines
-    self.next = next
-    self.isLast = isLast
-  }
-
-  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
-    next = try member("next", record?.next)
-    isLast = try member("isLast", record?.isLast)
-    lines = try member("lines", record?.lines)
-  }
-
-  /// The number of the line that a position means in a log that is counted in lines: a negative one counts from the
-  /// end.
-  package static func start(at position: Int, of count: Int) -> Int {
-    min(position < 0 ? count - min(count, -max(position, -.max)) : position, count)
-  }
-
-  /// About how many bytes of a log are read at once.
-  package static let size = 256 << 10
-}
 
 /// The logs of a state folder; all calls block.
 final class RunLogs: Sendable {
-  /// A log that this process writes.
+  /// A log that this process knows.
   private struct Open {
-    var size: Int
+    /// Where its whole lines end.
+    var end = PrintedPlace.start
+    /// How many bytes of text it has.
+    var text = 0
     /// Whether nothing more is written: it is full, or given up.
-    var isOver: Bool
+    var isOver = false
+    /// How many entries its index has, and where the last one is.
+    var entryCount = 0
+    var indexed = PrintedPlace.start
+
+    /// Counts a record; returns the entry that the index gets after it.
+    mutating func add(_ record: ArraySlice<UInt8>, textSize: Int) -> PrintedIndexEntry? {
+      end.mark += record.count + 1
+      end.line += PrintedChunk.lineCount(of: record)
+      text += textSize
+      guard end.line - indexed.line >= 1000 || end.mark - indexed.mark >= PrintedChunk.size else { return nil }
+      indexed = end
+      return PrintedIndexEntry(place: end, text: text)
+    }
   }
 
   let folder: String
@@ -185,110 +92,215 @@ final class RunLogs: Sendable {
     }
   }
 
+  private func index(of path: String) -> String { "\(path.dropLast(".jsonl".count)).index" }
+
   // MARK: - Writing
 
   /// Adds lines to the log of a run; throws once if they can't be written, and then gives the log up.
   func add(_ lines: [PrintedLine], to run: String) throws(StateError) {
     guard let path = path(of: run), let month = RunLogs.place(of: run)?.month, let first = lines.first else { return }
     try open.withLock { open throws(StateError) in
-      // Only what a process has just written need be known.
-      if open.count > 256 { open = open.filter { $0.key.hasSameScalars(as: run) } }
       var log: Open
       do throws(FileError) {
-        log = if let known = open[run] { known } else { try opened(path, in: "\(folder)/\(month)") }
+        log = try known(run, path, &open)
+        if log.end.mark == 0 { try fileSystem.makeFolder("\(folder)/\(month)") }
       } catch {
-        open[run] = Open(size: 0, isOver: true)
+        open[run] = Open(isOver: true)
         throw StateError(error)
       }
       if log.isOver { return }
+      let before = log
       var bytes: [UInt8] = []
+      var entries: [PrintedIndexEntry] = []
       for line in lines {
-        let line = line.bytes
-        if log.size + bytes.count + line.count > PrintedLine.mostOfRun - PrintedLine.roomForNote {
-          bytes += PrintedLine.full(at: first.at).bytes
-          log.isOver = true
-          break
-        }
-        bytes += line
+        log.isOver = log.text + line.size > PrintedLine.mostOfRun
+        let line = log.isOver ? PrintedLine.full(at: first.at) : line
+        let record = line.bytes
+        if let entry = log.add(record.dropLast(), textSize: line.size) { entries.append(entry) }
+        bytes += record
+        if log.isOver { break }
       }
       do throws(FileError) { try fileSystem.openForAppending(path).append(bytes) } catch {
-        open[run] = Open(size: log.size, isOver: true)
+        var given = before
+        given.isOver = true
+        open[run] = given
         // Frees the space of half a line; if not, the next writer cuts it off.
-        try? fileSystem.truncate(path, to: log.size)
+        try? fileSystem.truncate(path, to: before.end.mark)
         throw StateError(error)
       }
-      log.size += bytes.count
+      extend(path, by: entries, &log, from: before.indexed)
       open[run] = log
     }
   }
 
-  /// A log that may be added to, without half a line at its end.
-  private func opened(_ path: String, in folder: String) throws(FileError) -> Open {
-    guard let size = try fileSystem.size(path) else {
-      try fileSystem.makeFolder(folder)
-      return Open(size: 0, isOver: false)
+  /// Adds entries to the index of a log; if they can't be written, the lines are counted again.
+  private func extend(_ path: String, by entries: [PrintedIndexEntry], _ log: inout Open, from before: PrintedPlace) {
+    if entries.isEmpty { return }
+    do throws(FileError) {
+      try fileSystem.openForAppending(index(of: path)).append(entries.flatMap(\.bytes))
+      log.entryCount += entries.count
+    } catch {
+      log.indexed = before
+      try? fileSystem.truncate(index(of: path), to: log.entryCount * PrintedIndexEntry.size)
     }
-    let start = max(0, size - RunLogs.longestLine)
-    let tail = try fileSystem.part(of: path, from: start, count: size - start)
-    guard let end = tail.lastIndex(of: ASCII.newline) else {
-      try fileSystem.truncate(path, to: 0)
-      return Open(size: 0, isOver: false)
-    }
-    if end + 1 < tail.count { try fileSystem.truncate(path, to: start + end + 1) }
-    let last = tail[..<end].lastIndex(of: ASCII.newline).map { $0 + 1 } ?? 0
-    return Open(size: start + end + 1, isOver: RunLogs.line(tail[last..<end])?.isEnd ?? false)
   }
 
   /// More than a line of a file can have, whose bytes may all be escaped.
   private static let longestLine = 1 << 20
+
+  // MARK: - Opening
+
+  /// The known facts of a log, which may have no file yet.
+  private func known(_ run: String, _ path: String, _ open: inout [String: Open]) throws(FileError) -> Open {
+    if let known = open[run] { return known }
+    // Only what a process has just used need be known.
+    if open.count > 256 { open = [:] }
+    let log = try counted(path)
+    open[run] = log
+    return log
+  }
+
+  /// Counts a log from the last entry of its index that fits, completes the index, and cuts off half a line.
+  private func counted(_ path: String) throws(FileError) -> Open {
+    var log = Open()
+    guard let size = try fileSystem.size(path) else { return log }
+    let indexSize = try fileSystem.size(index(of: path)) ?? 0
+    log.entryCount = indexSize / PrintedIndexEntry.size
+    while log.entryCount > 0 {
+      if let entry = try entry(log.entryCount - 1, of: path), entry.place.mark <= size,
+        try fileSystem.part(of: path, from: entry.place.mark - 1, count: 1) == [ASCII.newline]
+      {
+        (log.end, log.indexed, log.text) = (entry.place, entry.place, entry.text)
+        break
+      }
+      log.entryCount -= 1
+    }
+    if indexSize != log.entryCount * PrintedIndexEntry.size {
+      try fileSystem.truncate(index(of: path), to: log.entryCount * PrintedIndexEntry.size)
+    }
+    let before = log.indexed
+    var entries: [PrintedIndexEntry] = []
+    var last: ArraySlice<UInt8> = []
+    var rest: [UInt8] = []
+    while log.end.mark + rest.count < size {
+      let start = log.end.mark + rest.count
+      rest += try fileSystem.part(of: path, from: start, count: min(PrintedChunk.size, size - start))
+      var left = rest[...]
+      while let end = left.firstPlace(of: ASCII.newline) {
+        last = left[..<end]
+        if let entry = log.add(last, textSize: RunLogs.textSize(of: last)) { entries.append(entry) }
+        left = left[(end + 1)...]
+      }
+      rest = Array(left)
+      // Not a log any more; it counts as one line, whose last byte may be missing.
+      if rest.count >= RunLogs.longestLine, let entry = log.add(rest.dropLast(), textSize: rest.count) {
+        entries.append(entry)
+        rest = []
+      }
+    }
+    if !rest.isEmpty { try fileSystem.truncate(path, to: log.end.mark) }
+    log.isOver = RunLogs.line(last)?.isEnd ?? false
+    extend(path, by: entries, &log, from: before)
+    return log
+  }
+
+  /// About how many bytes of text a record has, its line ends included; the text is its last member.
+  private static func textSize(of record: ArraySlice<UInt8>) -> Int {
+    guard let start = record.place(of: Array(",\"text\":\"".utf8)) else { return record.count }
+    // A line end within it has two bytes.
+    return max(1, record.endIndex - start - 9 - PrintedChunk.lineCount(of: record))
+  }
 
   private static func line(_ bytes: ArraySlice<UInt8>) -> PrintedLine? {
     guard let value = try? JSON.parse(Array(bytes)) else { return nil }
     return try? PrintedLine(reading: value)
   }
 
+  /// An entry of the index; nil if it is damaged.
+  private func entry(_ number: Int, of path: String) throws(FileError) -> PrintedIndexEntry? {
+    PrintedIndexEntry(
+      try fileSystem.part(of: index(of: path), from: number * PrintedIndexEntry.size, count: PrintedIndexEntry.size))
+  }
+
   // MARK: - Reading
 
-  /// Some lines of the log of a run, from a position on; a negative one counts lines from the end.
-  func piece(of run: String, from position: Int) throws(StateError) -> PrintedPiece {
-    guard let path = path(of: run) else { return PrintedPiece(lines: [], next: 0, isLast: true) }
-    return try onDisk { () throws(FileError) in
-      let start = max(0, position)
-      let size = try fileSystem.size(path) ?? 0
-      if position < 0 { return try end(of: path, size, count: Int(clamping: position.magnitude)) }
-      guard start < size else { return PrintedPiece(lines: [], next: start, isLast: true) }
-      var bytes = try fileSystem.part(of: path, from: start, count: min(PrintedPiece.size, size - start))
-      if !bytes.contains(ASCII.newline), size - start > bytes.count {
-        bytes = try fileSystem.part(of: path, from: start, count: min(RunLogs.longestLine, size - start))
+  /// A part of the log of a run.
+  func chunk(of run: String, at point: PrintedPoint) throws(StateError) -> PrintedChunk {
+    guard let path = path(of: run) else { return .nothing(at: .start) }
+    return try open.withLock { open throws(StateError) in
+      try onDisk { () throws(FileError) in
+        let log = try known(run, path, &open)
+        if log.end.mark == 0 { return .nothing(at: .start) }
+        var start: PrintedPlace
+        var line = Int.max
+        var end = log.end.mark
+        switch point {
+        case .after(let place):
+          // The log may have been removed, and begun again.
+          return place.mark < end ? try chunk(of: path, from: place, to: end, log) : .nothing(at: log.end)
+        case .line(let wanted):
+          line = min(max(0, wanted), log.end.line - 1)
+          start = try place(of: line, in: path, log)
+        case .before(let place):
+          end = min(end, place.mark)
+          start = try self.place(of: max(0, place.line - 1), in: path, log)
+          if start.mark >= end { start = .start }
+        }
+        while true {
+          let chunk = try chunk(of: path, from: start, to: end, log)
+          if chunk.end.line > line || chunk.end.mark >= end { return chunk }
+          start = chunk.end
+        }
       }
-      guard let end = bytes.lastIndex(of: ASCII.newline) else {
-        // Half a line whose other half may come, or a file that isn't a log.
-        let isDamage = bytes.count == RunLogs.longestLine
-        return PrintedPiece(lines: [], next: isDamage ? start + bytes.count : start, isLast: !isDamage)
-      }
-      let lines = bytes[..<end].split(separator: ASCII.newline).compactMap(RunLogs.line)
-      let next = start + end + 1
-      return PrintedPiece(lines: lines, next: next, isLast: next == size)
     }
   }
 
-  /// The last lines of a log, of as much of it as is read at once.
-  private func end(of path: String, _ size: Int, count: Int) throws(FileError) -> PrintedPiece {
-    for most in [PrintedPiece.size, RunLogs.longestLine] {
-      let start = max(0, size - most)
-      let bytes = try fileSystem.part(of: path, from: start, count: size - start)
-      guard let end = bytes.lastIndex(of: ASCII.newline) else { continue }
-      var lines = bytes[..<end].split(separator: ASCII.newline)[...]
-      // The first one may have begun before.
-      if start > 0 { lines = lines.dropFirst() }
-      if lines.isEmpty, start > 0 { continue }
-      return PrintedPiece(
-        lines: lines.suffix(count).compactMap(RunLogs.line), next: start + end + 1, isLast: true)
+  /// The last place of the index that isn't after a line, or the beginning.
+  private func place(of line: Int, in path: String, _ log: Open) throws(FileError) -> PrintedPlace {
+    var (found, least, most) = (PrintedPlace.start, 0, log.entryCount)
+    while least < most {
+      let middle = (least + most) / 2
+      guard let entry = try entry(middle, of: path), entry.place.mark <= log.end.mark else {
+        // It is damaged, and the entries before it do as well.
+        most = middle
+        continue
+      }
+      if entry.place.line <= line { (found, least) = (entry.place, middle + 1) } else { most = middle }
     }
-    return PrintedPiece(lines: [], next: size, isLast: true)
+    return found
+  }
+
+  /// The whole lines from a place on, about as many as are read at once.
+  private func chunk(
+    of path: String, from start: PrintedPlace, to end: Int, _ log: Open
+  ) throws(FileError) -> PrintedChunk {
+    var bytes: [UInt8] = []
+    for most in [PrintedChunk.size, RunLogs.longestLine] {
+      bytes = try fileSystem.part(of: path, from: start.mark, count: min(most, end - start.mark))
+      if bytes.contains(ASCII.newline) || start.mark + bytes.count >= end { break }
+    }
+    // Damage without a line end counts as one line.
+    if let last = bytes.lastIndex(of: ASCII.newline) { bytes.removeSubrange((last + 1)...) }
+    var chunk = PrintedChunk(bytes: bytes, start: start, end: start, isLast: false)
+    chunk.end.mark += max(1, bytes.count)
+    if bytes.contains(ASCII.newline) {
+      chunk.forEachRecord { record, line in
+        chunk.end.line = line + PrintedChunk.lineCount(of: record)
+        return true
+      }
+    } else {
+      chunk.end.line += 1
+    }
+    chunk.isLast = chunk.end.mark >= log.end.mark
+    return chunk
   }
 
   // MARK: - Removing
+
+  /// Removes the index of a log whose text was changed; it is made anew.
+  func removeIndex(of path: String) throws(FileError) {
+    if try fileSystem.size(index(of: path)) != nil { try fileSystem.remove(index(of: path)) }
+  }
 
   /// Removes the log of a run, if there is one; a run that still prints begins a new one.
   func remove(_ run: String) throws(StateError) {
@@ -296,7 +308,7 @@ final class RunLogs: Sendable {
     try open.withLock { open throws(StateError) in
       open[run] = nil
       try onDisk { () throws(FileError) in
-        if try fileSystem.size(path) != nil { try fileSystem.remove(path) }
+        for path in [index(of: path), path] where try fileSystem.size(path) != nil { try fileSystem.remove(path) }
       }
     }
   }
@@ -332,5 +344,41 @@ final class RunLogs: Sendable {
       if month != current { try? fileSystem.remove(month) }
     }
     return removed
+  }
+}
+
+/// An entry of the index of a log.
+private struct PrintedIndexEntry {
+  static let size = 32
+  let place: PrintedPlace
+  /// How many bytes of text are before it.
+  let text: Int
+
+  init(place: PrintedPlace, text: Int) {
+    self.place = place
+    self.text = text
+  }
+
+  /// Nil if the bytes are damaged.
+  init?(_ bytes: [UInt8]) {
+    guard bytes.count == PrintedIndexEntry.size else { return nil }
+    let words = bytes.withUnsafeBytes { bytes in
+      (0..<4).map { UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self)) }
+    }
+    guard words[3] == PrintedIndexEntry.sum(of: words[..<3]), let line = Int(exactly: words[0]),
+      let mark = Int(exactly: words[1]), let text = Int(exactly: words[2]), mark > 0, line <= mark, text < 1 << 48
+    else { return nil }
+    self.init(place: PrintedPlace(line: line, mark: mark), text: text)
+  }
+
+  var bytes: [UInt8] {
+    let words = [place.line, place.mark, text].map { UInt64($0) }
+    return (words + [PrintedIndexEntry.sum(of: words[...])]).flatMap { word in
+      withUnsafeBytes(of: word.littleEndian) { Array($0) }
+    }
+  }
+
+  private static func sum(of words: ArraySlice<UInt64>) -> UInt64 {
+    words.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ $1) &* 0x0000_0100_0000_01B3 }
   }
 }

@@ -109,7 +109,7 @@ extension RunRecord {
     run.outputs = nil
     run.notes = [:]
     run.steps = StepRecords()
-    for step in steps where [.waiting, .queued, .retrying, .uncertain].contains(step.status) {
+    for step in steps.select({ [.waiting, .queued, .retrying, .uncertain].contains($0.pointee.status) }) {
       if run.steps.count == RunRecord.mostListed { break }
       var step = step
       step.items = nil

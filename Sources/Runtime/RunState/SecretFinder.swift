@@ -12,6 +12,8 @@
 // bytes as `$'…'` does.
 //
 // In a text that is only shown, blanks of a secret match any other blanks.
+//
+// The text of a link that carries a right (`LinkKey`) is found by its shape, whichever it is.
 import Basics
 
 /// Finds several secrets in one pass.
@@ -252,6 +254,11 @@ package struct SecretFinder: Sendable {
     return names
   }
 
+  /// The names of the secrets in bytes, such as those of a file.
+  package func names(in bytes: [UInt8]) -> [String] {
+    Set(finds(in: bytes).map { needles[$0.needle].name }).sorted { $0.precedesByScalars($1) }
+  }
+
   /// The text with each secret as `•••`; compared by bytes, because a secret may combine with the character after it.
   ///
   /// - Parameter isCut: Whether the text may be cut off inside a secret, whose beginning at the end is then masked as
@@ -340,6 +347,9 @@ struct Needle: Sendable, Hashable {
     var utf8: [UInt8]
 
     var isBlank: Bool { value == 0x20 || value == 0x09 || value == 0x0A || value == 0x0D }
+
+    /// Any digit of base64url, which no character is.
+    static let anyDigit = Scalar(value: .max, utf8: [0])
   }
 
   /// One way to write the whole secret: plain, with each of its bytes as a character, or in digits that hide where
@@ -396,6 +406,19 @@ struct Needle: Sendable, Hashable {
   ///
   /// They are the same for each record in each folder, so that many of them reveal no more than one.
   let print: String
+
+  /// Every text with the shape of a link.
+  static let link = Needle()
+
+  /// Whether it is found by its shape.
+  var isLink: Bool { part == "link " }
+
+  private init() {
+    (name, text, part, print) = (LinkKey.name, LinkKey.mark, "link ", "00")
+    let mark = LinkKey.mark.unicodeScalars.map { Scalar(value: $0.value, utf8: Array(String($0).utf8)) }
+    let digits = [Scalar](repeating: .anyDigit, count: LinkKey.digits)
+    forms = [Form(name: part + "plain", scalars: mark + digits, isDigits: false)]
+  }
 
   /// A secret, and the parts of it that are found on their own.
   static func all(of secret: String, named name: String) -> [Needle] {
@@ -803,6 +826,11 @@ struct Needle: Sendable, Hashable {
 
   private static func ends(of scalar: Scalar, in bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> [Int] {
     var ends: [Int] = []
+    if scalar == .anyDigit {
+      let byte = bytes[index]
+      let isDigit = ASCII.isLetter(byte) || ASCII.digits ~= byte || byte == ASCII.minus || byte == ASCII.underscore
+      return isDigit ? [index + 1] : []
+    }
     if bytes[index...].starts(with: scalar.utf8) { ends.append(index + scalar.utf8.count) }
     switch bytes[index] {
     case ASCII.apostrophe:

@@ -17,6 +17,12 @@
 // Every masked value is restored as a test before it is kept; a value that can't be described this way is refused. The
 // eight bits are the same in each record and each folder, so all of them together rule out 255 of 256 guesses and no
 // more.
+//
+// A text with the shape of a link that carries a right is kept the same way, sealed in place of the form (`LinkKey`), as
+// soon as the state has a key for links. It is the same text when it is restored; with another state's key it is no
+// link.
+//
+//     {"$masked": ["https://errand.example.org/d/", ["edl_…", "00", "kX0v…", "plain"]]}
 package import Basics
 import Synchronization
 
@@ -31,7 +37,12 @@ package final class SecretRegistry: Sendable {
     var finder = SecretFinder([Needle]())
     var source: Source?
     var isRenewed: @Sendable (_ name: String) -> Bool = { _ in false }
+    var linkKey: LinkKey?
+    var linkSource: LinkSource?
   }
+
+  /// Gives the key of the state's links, made if there is none.
+  package typealias LinkSource = @Sendable () async -> LinkKey?
 
   private let content = Mutex(Content())
 
@@ -60,6 +71,19 @@ package final class SecretRegistry: Sendable {
     }
   }
 
+  /// Keeps the texts of links out of the state from now on.
+  package func learn(_ key: LinkKey) {
+    content.withLock { content in
+      content.linkKey = key
+      if content.needles.contains(where: \.isLink) { return }
+      content.needles.append(.link)
+      content.finder = SecretFinder(content.needles)
+    }
+  }
+
+  /// Sets the source of the key of links, for values that hold one before the key is known.
+  package func askLinkKey(_ source: @escaping LinkSource) { content.withLock { $0.linkSource = source } }
+
   /// Keeps the secrets with these names out of the state from now on, if they are found.
   package func learn(named names: [String]) async {
     for name in names where !knows(name) {
@@ -73,6 +97,9 @@ package final class SecretRegistry: Sendable {
   package var all: [(name: String, text: String)] {
     content.withLock { content in content.needles.filter(\.part.isEmpty).map { ($0.name, $0.text) } }
   }
+
+  /// A number that grows with each text that becomes known.
+  package var count: Int { content.withLock { $0.needles.count } }
 
   /// Finds all known secrets in texts.
   package var finder: SecretFinder { content.withLock { $0.finder } }
@@ -104,7 +131,7 @@ package final class SecretRegistry: Sendable {
       names.formUnion($0.secretNames)
       return .string($0.displayed)
     }
-    return names
+    return names.subtracting([LinkKey.name])
   }
 
   // MARK: Keeping
@@ -165,7 +192,8 @@ package final class SecretRegistry: Sendable {
     for find in finds {
       if find.range.lowerBound > copied { parts.append(.plain(Array(bytes[copied..<find.range.lowerBound]))) }
       let needle = finder.needles[find.needle]
-      guard let secret = needle.description(of: find, in: bytes) else {
+      let described = needle.isLink ? sealed(find, in: bytes) : needle.description(of: find, in: bytes)
+      guard let secret = described else {
         throw SecretRegistry.undescribable(needle.name)
       }
       parts.append(.secret(secret))
@@ -177,6 +205,15 @@ package final class SecretRegistry: Sendable {
       throw SecretRegistry.undescribable(finder.needles[finds[0].needle].name)
     }
     return Value(.masked(text))
+  }
+
+  /// A link as values keep it; nil if it is escaped, or a secret is part of it.
+  private func sealed(_ find: SecretFinder.Find, in bytes: [UInt8]) -> MaskedText.Secret? {
+    guard find.range.count == LinkKey.mark.utf8.count + LinkKey.digits else { return nil }
+    return content.withLock { $0.linkKey }?.sealed(bytes[find.range]).map {
+      MaskedText.Secret(
+        name: LinkKey.name, print: Needle.link.print, form: $0, spelling: SecretSpelling.plain.rawValue)
+    }
   }
 
   private static func undescribable(_ name: String) -> StateError {
@@ -236,6 +273,12 @@ package final class SecretRegistry: Sendable {
     while true {
       let name: String
       do throws(Change) { return try restoredNow(value) } catch { name = error.name }
+      if name == LinkKey.name, asked.insert(name).inserted, let source = content.withLock({ $0.linkSource }),
+        let key = await source()
+      {
+        learn(key)
+        continue
+      }
       guard asked.insert(name).inserted, let source = content.withLock({ $0.source }) else {
         throw knows(name) ? SecretRegistry.changed(name, in: what()) : SecretRegistry.missing(name, in: what())
       }
@@ -306,6 +349,10 @@ package final class SecretRegistry: Sendable {
   }
 
   private func text(of secret: MaskedText.Secret) throws(Change) -> [UInt8] {
+    if secret.name == LinkKey.name {
+      guard let key = content.withLock({ $0.linkKey }) else { throw Change(name: secret.name) }
+      return Array(key.opened(secret.form).utf8)
+    }
     let (needles, isRenewed) = content.withLock { ($0.needles, $0.isRenewed) }
     let named = needles.lazy.filter { $0.name == secret.name }
     for needle in named where needle.print == secret.print {
@@ -372,6 +419,7 @@ extension StateEvent {
       event.data = try event.data?.withoutSecrets(registry)
       if var delivery = event.delivery {
         delivery.headers = try delivery.headers?.withoutSecrets(registry)
+        delivery.query = try delivery.query?.withoutSecrets(registry)
         delivery.fault = delivery.fault.map { finder.redact($0) }
         event.delivery = delivery
       }
@@ -393,6 +441,11 @@ extension StateEvent {
       event.decision.by = finder.redact(event.decision.by)
       event.decision.comment = event.decision.comment.map { finder.redact($0) }
       return .decisionGiven(event)
+    case .answerGiven(var event):
+      event.decision.by = finder.redact(event.decision.by)
+      event.decision.comment = event.decision.comment.map { finder.redact($0) }
+      event.decision.fields = try event.decision.fields.map { value throws(StateError) in try registry.masked(value) }
+      return .answerGiven(event)
     case .attemptEnded(var event):
       guard let error = event.error else { return self }
       event.error = error.redacted(by: finder)
@@ -413,7 +466,15 @@ extension StateEvent {
     case .stepWaits(var event):
       guard let prompt = event.wait.prompt else { return self }
       event.wait.prompt = finder.redact(prompt)
+      event.wait.fields = try event.wait.fields.map { value throws(StateError) in try registry.masked(value) }
+      if var asked = event.wait.question {
+        (asked.yes, asked.no) = (asked.yes.map { finder.redact($0) }, asked.no.map { finder.redact($0) })
+        event.wait.question = asked
+      }
       return .stepWaits(event)
+    case .linksEnded(var event):
+      event.by = event.by.map { finder.redact($0) }
+      return .linksEnded(event)
     case .slotDecided(var slot):
       if let inputs = slot.inputs { slot.inputs = try registry.masked(inputs) }
       slot.reason = slot.reason.map { finder.redact($0) }
@@ -427,7 +488,7 @@ extension StateEvent {
     case .tokenIssued(let event):
       try registry.check(event.name, "the name of the token")
       for recipe in event.recipes { try registry.check(recipe, "the name of a recipe of the token") }
-    case .runClaimed, .attemptBegan, .runNoted, .runPlaced, .valueRemoved, .eventConsumed, .eventsForgotten,
+    case .runClaimed, .attemptBegan, .runNoted, .runPlaced, .valueRemoved, .linkMade, .eventConsumed, .eventsForgotten,
       .eventGathered, .filesSeen, .scheduleRemoved, .scheduleReset, .connectionUsed, .tokenRevoked:
       break
     }
@@ -551,7 +612,7 @@ extension Value {
       }
     }
     look(in: withMaskedRead)
-    return names
+    return names.subtracting([LinkKey.name])
   }
 
   /// The JSON of a record with each value that is kept by reference as such, and everything else as it is written.

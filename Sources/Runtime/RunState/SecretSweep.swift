@@ -254,7 +254,10 @@ extension StateDoctor {
         continue
       }
       let text = secrets.finder.redact(String(decoding: bytes, as: UTF8.self))
-      try onDisk { () throws(FileError) in try fileSystem.replace(path, in: folder(of: path), with: Array(text.utf8)) }
+      try onDisk { () throws(FileError) in
+        try fileSystem.replace(path, in: folder(of: path), with: Array(text.utf8))
+        if path.hasPrefix("\(printed.folder)/") { try printed.removeIndex(of: path) }
+      }
       done.append("secrets are taken out of \(path)")
     }
     for path in try cachedAnswers() {

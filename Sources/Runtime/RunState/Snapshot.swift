@@ -6,7 +6,7 @@
 ///     {
 ///       "chain": "9c…",            the last sum of the journal before
 ///       "checksum": "51…",         CRC-64/XZ of the file with zeros in the place of these sixteen digits
-///       "format": 5,
+///       "format": 6,
 ///       "generation": 8,
 ///       "newest": {"run": {"id": "0199…", "at": "2026-11-20T09:00:00Z"}, "slot": …},   of the logs, absent if empty
 ///       "program": "errand 0.1",
@@ -21,10 +21,11 @@ import Basics
 package enum StateFormat {
   /// 1: runs and values; 2: also events, schedules, slots, waits and decisions; 3: also
   /// values that are kept without their secrets, and schedules that are reset; 4: also steps that begin and end
-  /// with an attempt, and standard keys that are left out; 5: also tokens with the scope `tokens`.
+  /// with an attempt, and standard keys that are left out; 5: also tokens with the scope `tokens`; 6: also
+  /// answers, and links that carry the right to decide or to answer.
   ///
   /// A change that an older version cannot read needs a higher number, here and in `Journal`.
-  package static let version = 5
+  package static let version = 6
   /// The limits for the program's own files: only depth is limited, to the depth that the JSON writer can write.
   static let limits = JSON.Limits(bytes: .max, depth: JSON.deepest)
 }

@@ -20,6 +20,8 @@ package struct State: Sendable, Equatable {
   package internal(set) var tokens: [String: TokenIssued] = [:]
   /// The deliveries to webhooks that are known.
   var deliveries = DeliveryKeys()
+  /// The links to questions that are known.
+  var links = KnownLinks()
   /// The runs that were started with a key.
   var keys = RunKeys()
   /// The schedules that follow the runs of a recipe, by its name; derived from `schedules`.
@@ -96,8 +98,16 @@ package struct State: Sendable, Equatable {
       try setValue(event, of: change.name, to: change.value, if: change.condition, by: change.change, behind: ahead)
     case .valueRemoved(let change):
       try setValue(event, of: change.name, to: nil, if: change.condition, by: change.change, behind: ahead)
-    case .stepWaits(let change): try apply(event, to: change.run)
-    case .decisionGiven(let change): try apply(event, to: change.run)
+    case .stepWaits(let change):
+      try apply(event, to: change.run)
+      for link in change.wait.question?.links ?? [] { links.take(link, to: change.step, of: change.run, at: change.at) }
+    case .decisionGiven(let change), .answerGiven(let change): try apply(event, to: change.run)
+    case .linkMade(let change):
+      try apply(event, to: change.run)
+      links.take(change.link, to: change.step, of: change.run, at: change.at)
+    case .linksEnded(let change):
+      try apply(event, to: change.run)
+      for link in change.links { links.end(link) }
     case .eventReceived(let event):
       if let delivery = event.delivery {
         try take(event, delivery)
@@ -401,7 +411,14 @@ extension RunRecord {
       wakeAt = nil
       endedAt = event.at
     case .stepWaits(let event): apply(event)
-    case .decisionGiven(let event): try change(event.step) { $0.decision = event.decision }
+    case .decisionGiven(let event): try change(event.step) { $0.apply(event.decision) }
+    case .answerGiven(let event):
+      guard steps[event.step]?.asksPerson == true else {
+        throw RecordError("the step '\(event.step)' of the run \(id) isn't asking", isConflict: true)
+      }
+      try change(event.step) { $0.apply(event.decision) }
+    case .linkMade(let event): try change(event.step) { $0.apply(event.link) }
+    case .linksEnded(let event): try change(event.step) { $0.end(event.links) }
     case .runNoted(let event):
       guard event.condition.value == notes[event.name] else {
         throw RecordError("the note '\(event.name)' of the run \(id) is not what it was", isConflict: true)
@@ -496,6 +513,23 @@ extension StepRecord {
     resolution = event.resolution ?? resolution
   }
 
+  /// The first decision counts, if it comes before the end of the step.
+  fileprivate mutating func apply(_ given: DecisionRecord) {
+    if decision == nil, !status.isEnded { decision = given }
+  }
+
+  fileprivate mutating func apply(_ link: LinkRecord) {
+    var asked = wait?.question ?? QuestionRecord()
+    asked.links.removeAll { $0.name.hasSameScalars(as: link.name) }
+    asked.links.append(link)
+    wait?.question = asked
+  }
+
+  fileprivate mutating func end(_ links: [String]) {
+    wait?.question?.links.removeAll { links.contains($0.sha256) }
+    wait?.question?.round += 1
+  }
+
   fileprivate mutating func apply(_ event: AttemptBegan) {
     // The end of the attempt before was lost.
     if let lastAttempt, lastAttempt.endedAt == nil { doubts += 1 }
@@ -530,6 +564,7 @@ extension State: Record {
     connections = try member("connections", record?.connections, default: [:])
     tokens = try member("tokens", record?.tokens, default: [:])
     deliveries = DeliveryKeys(try member("deliveries", record?.deliveries.known, default: [:]))
+    links = KnownLinks(try member("links", record?.links.known, default: [:]))
     keys = RunKeys(try member("keys", record?.keys.runs, default: [:])) { [runs] in runs[$0] != nil }
   }
 

@@ -16,7 +16,7 @@
 /// found at its file, and an archive that is cut off, or lacks a part, is never taken for whole. `state.json` comes
 /// first and is a snapshot (`Snapshot`) of everything that is open; then come the history, the ledger, the blobs and
 /// the logs of runs, as they are in a folder. Rebuildable files (indexes) and local ones (the lock, the socket, caches)
-/// are left out. `moved` says that the state was closed with the archive (`MovedState`), so that it continues nowhere
+/// are left out, and so is the key of links, unless the state is moved. `moved` says that the state was closed with the archive (`MovedState`), so that it continues nowhere
 /// else.
 package import Basics
 
@@ -74,6 +74,7 @@ package struct StateArchive: Sendable {
       }
       report.blobs = try putBlobs(to: &output, &report.notices)
       report.logs = try putLogs(to: &output)
+      if isMoved, let key = try LinkKeyFile(folder: path, fileSystem: fileSystem).key { try output.put(key) }
       report.bytes = try output.finish()
       return report
     }
@@ -197,6 +198,8 @@ package enum ArchivedFile: Hashable, Sendable {
   case blob(String)
   /// The output of a run's programs.
   case log(String)
+  /// The key of the links to questions, in the archive of a state that was moved.
+  case linkKey
 
   /// Its path in a folder; nil for a run whose id no file can have.
   package var path: String? {
@@ -206,6 +209,7 @@ package enum ArchivedFile: Hashable, Sendable {
     case .slots(let month): "slots/\(month).jsonl"
     case .blob(let name): "blobs/\(name.prefix(2))/\(name)"
     case .log(let run): RunLogs.place(of: run).map { "logs/\($0.month)/\($0.file)" }
+    case .linkKey: LinkKey.file
     }
   }
 
@@ -213,6 +217,7 @@ package enum ArchivedFile: Hashable, Sendable {
   init?(path: String) {
     let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     switch (parts.first, parts.count) {
+    case (LinkKey.file, 1): self = .linkKey
     case (_, 1): self = .state
     case ("history", 2): self = .runs(String(parts[1].dropLast(6)))
     case ("slots", 2): self = .slots(String(parts[1].dropLast(6)))
@@ -234,7 +239,7 @@ extension ArchivedFile {
     switch self {
     case .runs: RunRecord.line(ofText: text)
     case .slots: SlotRecord.line(ofText: text)
-    case .state, .blob, .log: text + [ASCII.newline]
+    case .state, .blob, .log, .linkKey: text + [ASCII.newline]
     }
   }
 
@@ -243,7 +248,7 @@ extension ArchivedFile {
     switch self {
     case .runs: RunRecord.lineOverhead
     case .slots: SlotRecord.lineOverhead
-    case .state, .blob, .log: 1
+    case .state, .blob, .log, .linkKey: 1
     }
   }
 
@@ -252,7 +257,7 @@ extension ArchivedFile {
     switch self {
     case .runs: RunRecord.text(inLine: line)
     case .slots: SlotRecord.text(inLine: line)
-    case .state, .blob, .log: line
+    case .state, .blob, .log, .linkKey: line
     }
   }
 }
@@ -313,6 +318,8 @@ package struct ArchiveWriter {
   package mutating func put(_ file: ArchivedFile, _ bytes: [UInt8]) throws(StateError) {
     try put(file, size: bytes.count) { output throws(StateError) in try output.put(bytes) }
   }
+
+  package mutating func put(_ key: LinkKey) throws(StateError) { try put(.linkKey, Array(key.text.utf8)) }
 
   mutating func put(_ snapshot: Snapshot) throws(StateError) {
     // The size comes first.

@@ -24,6 +24,9 @@ package indirect enum StateEvent: Sendable, Equatable {
   case valueRemoved(ValueRemoved)
   case stepWaits(StepWaits)
   case decisionGiven(DecisionGiven)
+  case answerGiven(DecisionGiven)
+  case linkMade(LinkMade)
+  case linksEnded(LinksEnded)
   case eventReceived(EventRecord)
   case eventConsumed(EventConsumed)
   case eventsForgotten(EventsForgotten)
@@ -44,7 +47,8 @@ package indirect enum StateEvent: Sendable, Equatable {
   /// Whether it changes the records of its run's steps, and nothing else.
   var isOfStep: Bool {
     switch self {
-    case .stepBegan, .attemptBegan, .attemptEnded, .stepEnded, .stepWaits: true
+    case .stepBegan, .attemptBegan, .attemptEnded, .stepEnded: true
+    case .stepWaits(let event): event.wait.question?.links.isEmpty ?? true
     default: false
     }
   }
@@ -53,7 +57,8 @@ package indirect enum StateEvent: Sendable, Equatable {
   package enum Kind: String, CaseIterable {
     case runCreated, runClaimed, runStatusChanged, cancelRequested, stepBegan, attemptBegan, attemptEnded, stepEnded,
       runEnded
-    case runNoted, runPlaced, valueSet, valueRemoved, stepWaits, decisionGiven, eventReceived, eventConsumed
+    case runNoted, runPlaced, valueSet, valueRemoved, stepWaits, answerGiven, decisionGiven, linkMade, linksEnded
+    case eventReceived, eventConsumed
     case eventsForgotten, eventGathered, filesSeen, scheduleSet, scheduleRemoved, schedulePaused, scheduleReset,
       slotDecided
     case connectionUsed, tokenIssued, tokenRevoked

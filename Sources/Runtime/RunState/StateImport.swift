@@ -112,7 +112,7 @@ extension StateArchive {
     while let (file, size) = try input.nextFile() {
       try receive(file, size, &input)
       switch file {
-      case .state: break
+      case .state, .linkKey: break
       case .runs, .slots: report.months += 1
       case .blob: report.blobs += 1
       case .log: report.logs += 1

@@ -146,10 +146,18 @@ extension RunRecord {
   /// Whether nothing is to be done for the run before it is due, an event comes or a person acts.
   package var rests: Bool {
     switch status {
-    case .waiting: pendingCancel == nil && !steps.contains { $0.status == .waiting && $0.decision != nil }
+    case .waiting: pendingCancel == nil && !hasUnseenDecision
     case .paused, .queued: pendingCancel == nil
     case .uncertain: true
     case .running, .succeeded, .failed, .cancelled, .timedOut, .rejected, .skipped: false
+    }
+  }
+
+  /// Whether a decision came that no walk has seen: one that was seen waits only for the rest of its `tell`.
+  package var hasUnseenDecision: Bool {
+    let decided = steps.filter { $0.status == .waiting && $0.decision != nil }.map(\.path.tellPrefix)
+    return decided.contains { prefix in
+      !steps.contains { !$0.status.isEnded && $0.path.utf8.starts(with: prefix.utf8) }
     }
   }
 }

@@ -8,7 +8,7 @@ package import Basics
 
 /// The kinds of items, in the order that batches lock them, so that no two batches wait for each other.
 package enum ItemKind: String, Sendable, CaseIterable {
-  case schedule, event, value, connection, token, delivery
+  case schedule, event, value, connection, token, delivery, link
   /// The run of a caller's key; read last, because a slot's needs the recipe of its schedule.
   case key
 }
@@ -38,7 +38,7 @@ package struct StoredItem: Sendable, Equatable {
   package var text: String
   /// Another way to find it: the recipe that a schedule follows, the name of an event.
   package var reference: String?
-  /// When an event came, or until when a delivery is known.
+  /// When an event came, or until when a delivery or a link is known.
   package var at: Timestamp?
   /// The run that has a key, or the run or schedule that consumed an event.
   package var holder: String?
@@ -250,7 +250,9 @@ extension StateEvent {
     case .runNoted(let event): event.run
     case .runPlaced(let event): event.run
     case .stepWaits(let event): event.run
-    case .decisionGiven(let event): event.run
+    case .decisionGiven(let event), .answerGiven(let event): event.run
+    case .linkMade(let event): event.run
+    case .linksEnded(let event): event.run
     case .valueSet(let event): event.change?.run
     case .valueRemoved(let event): event.change?.run
     case .eventReceived, .eventConsumed, .eventsForgotten, .eventGathered, .filesSeen, .scheduleSet, .scheduleRemoved,
@@ -281,7 +283,11 @@ extension State {
         if let key = origin.key { need(.key, try key.digest(of: origin.recipe)) }
       case .valueSet(let event): need(.value, event.name)
       case .valueRemoved(let event): need(.value, event.name)
-      case .stepWaits(let event): if let name = event.wait.event { needs.eventNames.insert(name) }
+      case .stepWaits(let event):
+        if let name = event.wait.event { needs.eventNames.insert(name) }
+        for link in event.wait.question?.links ?? [] { need(.link, link.sha256) }
+      case .linkMade(let event): need(.link, event.link.sha256)
+      case .linksEnded(let event): for link in event.links { need(.link, link) }
       case .eventReceived(let event):
         need(.event, event.id)
         guard let delivery = event.delivery else {
@@ -310,7 +316,7 @@ extension State {
       case .tokenIssued(let event): need(.token, event.name)
       case .tokenRevoked(let event): need(.token, event.name)
       case .runClaimed, .runStatusChanged, .cancelRequested, .stepBegan, .attemptBegan, .attemptEnded, .stepEnded,
-        .runNoted, .runPlaced, .decisionGiven, .eventsForgotten:
+        .runNoted, .runPlaced, .decisionGiven, .answerGiven, .eventsForgotten:
         break
       }
     }
@@ -322,12 +328,14 @@ extension State {
     self.init()
     for run in runs { self.runs[run.id] = run }
     var (known, keyed): ([String: Timestamp], [String: KeyedRun]) = ([:], [:])
+    var linked: [String: LinkedQuestion] = [:]
     for item in items {
       do throws(RecordError) {
         switch item.name.kind {
         // Both kept at once, because there may be many.
         case .delivery: known[item.name.name] = try Timestamp(text: item.text)
         case .key: keyed[item.name.name] = try KeyedRun(text: item.text)
+        case .link: linked[item.name.name] = try LinkedQuestion(text: item.text)
         default: try add(item)
         }
       } catch {
@@ -335,6 +343,7 @@ extension State {
       }
     }
     deliveries = DeliveryKeys(known)
+    links = KnownLinks(linked)
     keys = RunKeys(keyed) { self.runs[$0] != nil }
     index()
   }
@@ -345,7 +354,7 @@ extension State {
       let names: [(ItemKind, [String])] = [
         (.schedule, Array(schedules.keys)), (.event, Array(events.keys)), (.value, Array(values.keys)),
         (.connection, Array(connections.keys)), (.token, Array(tokens.keys)),
-        (.delivery, Array(deliveries.known.keys)), (.key, Array(keys.runs.keys)),
+        (.delivery, Array(deliveries.known.keys)), (.link, Array(links.known.keys)), (.key, Array(keys.runs.keys)),
       ]
       let nothing = State()
       var items: [StoredItem] = []
@@ -370,6 +379,10 @@ extension State {
       var known = deliveries.known
       known[name] = try Timestamp(text: item.text)
       deliveries = DeliveryKeys(known)
+    case .link:
+      var known = links.known
+      known[name] = try LinkedQuestion(text: item.text)
+      links = KnownLinks(known)
     case .key:
       var known = keys.runs
       known[name] = try KeyedRun(text: item.text)
@@ -399,6 +412,7 @@ extension State {
     case .connection: return try changed(before.connections[key], connections[key])
     case .token: return try changed(before.tokens[key], tokens[key])
     case .delivery: return try changed(before.deliveries.known[key], deliveries.known[key]) { $0.at = $1 }
+    case .link: return try changed(before.links.known[key], links.known[key]) { $0.at = $1.forgottenAt }
     case .key:
       return try changed(before.keys.runs[key], keys.runs[key]) { item, keyed in
         item.at = keyed.at

@@ -12,6 +12,12 @@ package protocol StateStore: Sendable {
   /// recorded.
   func append(_ events: [StateEvent]) async throws(StateError)
 
+  /// A text that changes whenever a part of the state does, as long as the store is open; nil if that isn't known
+  /// without reading the part.
+  ///
+  /// A reader takes it before it reads: then what it read is as new as the version, or newer.
+  func version(of part: StatePart) async -> String?
+
   /// The open run with that id as of the last recorded event, if it is held here.
   ///
   /// A store on one machine holds every run.
@@ -24,6 +30,12 @@ package protocol StateStore: Sendable {
   func connectionUse(of connection: String) async -> ConnectionUse?
   /// The tokens of callers over HTTP, in the order of their names.
   func tokens() async -> [TokenIssued]
+  /// The question that a link leads to, by the SHA-256 of its text; nil if it was ended, or is forgotten.
+  func linked(_ sha256: String) async -> LinkedQuestion?
+  /// The key of the links, made if there is none; from then on, no record and no answer holds the text of a link.
+  ///
+  /// - Parameter isRenewed: Whether it becomes another one, with which no link that was made before is valid.
+  func linkKey(renewed isRenewed: Bool) async throws(StateError) -> LinkKey
   /// The open runs that match, oldest first.
   func openRuns(_ query: OpenRunQuery) async -> [RunRecord]
   /// The latest of the open runs that match, oldest first, and how many match.
@@ -90,10 +102,8 @@ package protocol StateStore: Sendable {
   /// - Parameter fail: Called once if the run's log can't be written and is given up.
   func keepPrinted(
     _ lines: [PrintedLine], ofRun id: String, orElse fail: @escaping @Sendable (StateError) -> Void)
-  /// Some lines that programs of a run printed, from a position on; 0 is the beginning, and each piece names the next.
-  ///
-  /// A negative position is that many lines before the end, as far as they fit in a piece.
-  func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece
+  /// A part of the lines that programs of a run printed; `printed(ofRun:_:)` reads the lines in it.
+  func printed(ofRun id: String, at point: PrintedPoint) async throws(StateError) -> PrintedChunk
   /// Removes what programs of a run printed, if anything is kept.
   func removeLog(ofRun id: String) async throws(StateError)
 
@@ -106,11 +116,22 @@ package protocol StateStore: Sendable {
 extension StateStore {
   package var sharing: (any StateSharing)? { nil }
   package var scheduling: (any ScheduleSharing)? { nil }
+  package func version(of part: StatePart) async -> String? { nil }
 
   /// The run with exactly that id, open or finished, if there is one.
   package func keptRun(_ id: String) async throws(StateError) -> RunRecord? {
     if let run = await openRun(id) { return run }
     return try await finishedRun(id)
+  }
+
+  /// The key of the links, made if there is none.
+  package func linkKey() async throws(StateError) -> LinkKey { try await linkKey(renewed: false) }
+
+  /// The right that the text of a link carries, if it was made with the key that holds now.
+  package func right(of link: String) async throws(StateError) -> LinkedQuestion? {
+    guard let question = await linked(try LinkKey.digest(of: link)), try await linkKey().makes(link, of: question)
+    else { return nil }
+    return question
   }
 
   /// Records one event.

@@ -8,6 +8,12 @@ package typealias StepPath = String
 extension StepPath {
   /// Whether it is the path of the record of a step's current round.
   package var isRound: Bool { utf8.suffix(7).elementsEqual("/#round".utf8) }
+
+  /// The beginning of the paths of the steps of a question's `tell`.
+  package var tellPrefix: String { self + StepPath.tell }
+  static let tell = "/#tell/"
+  /// Whether it is the path of a step of a `tell`, also of one around it.
+  package var isInTell: Bool { contains(StepPath.tell) }
 }
 
 /// The record of one step of a run.
@@ -47,7 +53,7 @@ package struct StepRecord: Sendable, Equatable {
   @Boxed package var change: ValueState? = nil
   /// The current or last wait of the step.
   @Boxed package var wait: WaitRecord?
-  /// The person's decision, if it asked for one.
+  /// The person's decision or answer, if it asked for one.
   @Boxed package var decision: DecisionRecord?
   /// The last resolution by a person; earlier ones are in the journal alone.
   @Boxed package var resolution: ResolutionRecord? = nil
@@ -85,8 +91,12 @@ extension RunRecord {
 }
 
 extension StepRecord {
-  /// Whether it waits for a person's decision.
-  package var asksPerson: Bool { status == .waiting && wait?.kind == .approval && decision == nil }
+  /// Whether a person rejected it, which nothing catches; not if it failed otherwise, as in its `tell`.
+  package var isRejected: Bool {
+    status == .failed && decision?.isApproved == false && (error?.kind ?? .cancelled) == .cancelled
+  }
+  /// Whether it waits for a person's decision or answer.
+  package var asksPerson: Bool { status == .waiting && wait?.kind.isQuestion == true && decision == nil }
 
   /// The step without its values, questions and messages.
   var erased: StepRecord {
@@ -104,6 +114,10 @@ extension StepRecord {
     step.wait?.event = nil
     step.wait?.by = []
     step.wait?.url = nil
+    step.wait?.fields = nil
+    step.wait?.question = wait?.question?.erased
+    // It stays known that it was an answer.
+    if step.decision?.fields != nil { step.decision?.fields = .map(ValueMap()) }
     step.decision?.comment = nil
     step.resolution?.doubt = nil
     return step

@@ -91,10 +91,11 @@ extension StateEvent {
     case .valueSet(let event): event.value.isTooDeep
     case .eventReceived(let event): event.data?.isTooDeep ?? false
     case .scheduleSet(let event): event.texts?.isTooDeep ?? false
-    case .runClaimed, .runPlaced, .runStatusChanged, .cancelRequested, .valueRemoved, .stepWaits, .decisionGiven,
-      .eventConsumed,
-      .eventsForgotten, .eventGathered, .filesSeen, .scheduleRemoved, .schedulePaused, .scheduleReset,
-      .connectionUsed, .tokenIssued, .tokenRevoked:
+    case .stepWaits(let event): event.wait.fields?.isTooDeep ?? false
+    case .answerGiven(let event): event.decision.fields?.isTooDeep ?? false
+    case .runClaimed, .runPlaced, .runStatusChanged, .cancelRequested, .valueRemoved, .decisionGiven, .linkMade,
+      .linksEnded, .eventConsumed, .eventsForgotten, .eventGathered, .filesSeen, .scheduleRemoved, .schedulePaused,
+      .scheduleReset, .connectionUsed, .tokenIssued, .tokenRevoked:
       false
     case .slotDecided(let slot): slot.inputs?.isTooDeep ?? false
     }

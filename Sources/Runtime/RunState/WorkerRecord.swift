@@ -53,6 +53,20 @@ package struct WorkerRecord: Record, Equatable {
     self.clockOffset = clockOffset
   }
 
+  /// A text of all that people see of it: not the end of its lease, which is renewed every few seconds, and of its clock
+  /// whole seconds.
+  package var version: String {
+    var shown = self
+    shown.until = .latest
+    shown.clockOffset = offsetInSeconds
+    return JSON.displayed(shown.encoded())
+  }
+
+  /// How far its clock is ahead of the database's, in whole seconds; nil if that is less than one.
+  package var offsetInSeconds: TimeSpan? {
+    clockOffset.flatMap { abs($0.nanoseconds / 1_000_000_000) < 1 ? nil : .seconds($0.nanoseconds / 1_000_000_000) }
+  }
+
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     id = try member("id", record?.id)
     name = try member("name", record?.name)

@@ -14,8 +14,8 @@
 // A repeated step is planned for its first round and, unless that is the last one, once for any later round
 // (`PlannedRounds`).
 //
-// A plan skips waits, and takes approvals for given. Its clock moves only by the waits it skipped; after a wait of
-// unknown length, `now` is unknown.
+// A plan skips waits, and takes approvals for given and questions for answered. Its clock moves only by the waits it
+// skipped; after a wait of unknown length, `now` is unknown.
 import ActionKit
 package import Basics
 import Expressions
@@ -376,7 +376,8 @@ package final class Planner {
     switch step.kind {
     case .action(let call): return try await output(of: call, step, in: environment, at: path)
     case .wait(let wait): return PlannedValue(try value(of: wait, step, in: environment.environment, at: path))
-    case .approval(let approval): return try value(of: approval, step, in: environment.environment, at: path)
+    case .approval(let approval): return try await value(of: approval, step, in: environment, at: path)
+    case .ask(let ask): return try await value(of: ask, step, in: environment, at: path)
     case .failure(let message):
       var error = RunError(.validation, try text(message, in: environment.environment, at: path), step: path)
       error.place(at: step.location)

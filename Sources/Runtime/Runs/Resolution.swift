@@ -287,6 +287,7 @@ private enum PathPlace {
           ?? cases["if"].flatMap { PathPlace.block($0.block).inside(part) }
       case .parallel(let branches): branches.first { $0.name == part }.map { .block($0.block) }
       case .call(let call): PathPlace.recipe(call.recipe).inside(part)
+      case .approval, .ask: part == "#tell" ? step.question?.tell.map { .block($0) } : nil
       default: nil
       }
     }

@@ -292,7 +292,9 @@ package final class RunEngine: Sendable {
 
 extension RunRecord {
   /// The URL of one of the agent's pages, by the parts of its path; nil where the agent has no address.
-  func url(_ parts: String...) -> String? {
-    origin.base.map { "\($0)/" + parts.map(PercentEncoding.encode).joined(separator: "/") }
+  func url(_ parts: String...) -> String? { origin.base.map { RunRecord.url($0, parts) } }
+
+  static func url(_ base: String, _ parts: [String]) -> String {
+    "\(base)/" + parts.map(PercentEncoding.encode).joined(separator: "/")
   }
 }

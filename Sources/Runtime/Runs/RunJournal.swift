@@ -270,7 +270,7 @@ final class RunJournal: Sendable {
   /// The rejection that ends the run.
   var rejection: RunError? {
     content.withLock { content in
-      content.record.steps.first { $0.status == .failed && $0.decision?.isApproved == false }?.error
+      content.record.steps.first(where: \.isRejected)?.error
     }
   }
 

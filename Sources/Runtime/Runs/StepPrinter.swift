@@ -10,7 +10,7 @@ final class StepPrinter: Sendable {
   private struct Content {
     var output: RedactedLines
     var errors: RedactedLines
-    /// How many bytes of the log the attempt has filled; nil when it may fill no more.
+    /// How many bytes of text the attempt has in the log; nil when it may fill no more.
     var size: Int? = 0
   }
 
@@ -55,21 +55,9 @@ final class StepPrinter: Sendable {
     }
     // At once, because a program may print hundreds of thousands of lines a second.
     run.report(.printed(line(texts.joined(separator: "\n"))))
-    var kept: [PrintedLine] = []
-    for text in texts {
-      guard let size = content.size else { break }
-      let line = line(text)
-      kept.append(line)
-      let next = size + line.bytes.count
-      content.size = next
-      guard next > PrintedLine.mostOfAttempt - PrintedLine.roomForNote else { continue }
-      content.size = nil
-      let limit = "\(PrintedLine.mostOfAttempt >> 20) MiB"
-      let note = "this attempt has printed \(limit), the most that the log keeps; what follows isn't kept"
-      kept[kept.count - 1] = self.note(note, at: now)
-    }
-    if kept.isEmpty { return }
-    run.journal.store.keepPrinted(kept, ofRun: run.id) { [self] error in
+    if content.size == nil { return }
+    let kept = PrintedLine.fitting(texts.map(line), ofAttemptAfter: &content.size)
+    run.journal.store.keepPrinted(PrintedLine.joined(kept), ofRun: run.id) { [self] error in
       run.report(.printed(note("what commands print isn't kept: \(error.message)", at: now)))
     }
   }

@@ -3,7 +3,7 @@
 // Neither is in a step's record. Both follow from the records, as in resuming (`StepRunner`): this walks to the step
 // through the records, computes the names that `let` gave it, and calls nothing. If a record lacks something (a blob, a
 // secret), the values are unknown, never wrong.
-import ActionKit
+package import ActionKit
 package import Basics
 package import Recipes
 package import RunState
@@ -47,6 +47,14 @@ package struct StepReplay {
   /// The work of the recipe's step that a record's path names.
   package func work(ofStepAt path: StepPath) -> String? {
     recipe.step(at: repeated(path))?.work
+  }
+
+  /// Where the recipe has the step that a record's path names.
+  package func location(ofStepAt path: StepPath) -> Diagnostic.Location? { recipe.step(at: repeated(path))?.location }
+
+  /// The fields of the output of the action that a record's path names.
+  package func output(ofActionAt path: StepPath) -> ObjectSchema? {
+    if case .action(let call)? = recipe.step(at: repeated(path))?.kind { call.action.output } else { nil }
   }
 
   /// The template of the output that a person gives to resolve a step's action as done; nil where none is needed.
@@ -275,6 +283,14 @@ package struct StepReplay {
       else { return nil }
       environment = environment.forCall(inputs: inputs)
       return call.recipe.steps
+    case .approval, .ask:
+      guard let wait = known?.wait, let tell = parts.popFirst(), let block = step.question?.tell else { return nil }
+      let path = String(prefix.dropLast())
+      // The texts of the links aren't known here.
+      environment.bind(
+        .question(wait, at: path, of: record.id, base: record.origin.base ?? "") { _ in MaskedText.mark })
+      prefix += "\(tell)/"
+      return block
     default: return nil
     }
   }

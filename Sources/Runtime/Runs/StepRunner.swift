@@ -9,9 +9,10 @@
 // Paths name the records: `book`, `#2` (the second step of a block, if it has no id), `put[3]/write` (inside an item),
 // `fan/left/a` (inside a branch), `put~2/write` (inside the second try of a block), `book!/note` (inside `onError`),
 // `price/#else/full` (inside `else`; `price/cut` is inside `steps`), `sort/#case2/write` (inside the second of the
-// cases of `switch`, as the recipe lists them), `sort/#default/write`, `poll/#round` (the current round of a repeated
-// step), `poll/#round3/ask` and `poll/#round3~2/ask` (inside the third round of a block or a call, and inside the
-// second try of that round), `#finally/note` (inside `finally`), `#outputs`.
+// cases of `switch`, as the recipe lists them), `sort/#default/write`, `ask/#tell/mail` (inside `tell` of a
+// question), `poll/#round` (the current round of a repeated step), `poll/#round3/ask` and `poll/#round3~2/ask` (inside
+// the third round of a block or a call, and inside the second try of that round), `#finally/note` (inside `finally`),
+// `#outputs`.
 //
 // The number in a round's paths gives each round keys, instants and printed lines of its own; the records of a round
 // are removed when the next one begins. For a step with several cases, the record's beginning holds the case that runs
@@ -84,7 +85,7 @@ struct StepRunner {
     if step.readsNow, known == nil { try await end(path, .succeeded, now: now) }
   }
 
-  /// Runs a step; gives its value, or nil if it was skipped or its error was caught.
+  /// Runs a step; gives its value, or nil if it was skipped, its error was caught, or its question wasn't answered.
   private func run(_ step: Step, in environment: Environment) async throws(StepInterruption) -> Value? {
     let path = prefix + step.element
     let (known, now) = journal.reached(path)
@@ -116,7 +117,7 @@ struct StepRunner {
     }
     await reportEnd(of: step, at: path, isReplayed: isReplayed)
     return switch outcome {
-    case .succeeded(let value): value
+    case .succeeded(let value): if case .optional(nil) = value.content { nil } else { value }
     case .caught(_, let instead): instead
     }
   }
@@ -202,7 +203,7 @@ struct StepRunner {
     }
     if record.status == .cancelled { throw journal.rejection.map { .rejected($0) } ?? .cancelled }
     let error = record.error ?? RunError(.internal, "the record of '\(record.path)' holds no error", step: record.path)
-    if record.decision?.isApproved == false { throw .rejected(error) }
+    if record.isRejected { throw .rejected(error) }
     if record.isPassed(isHandled: isHandled) {
       guard let output = record.output else { return .caught(error, instead: nil) }
       return .caught(error, instead: try await journal.value(output, as: "the value of '\(record.path)'"))
@@ -249,6 +250,9 @@ struct StepRunner {
     case .approval(let approval):
       return try await WaitRunner(run: run, step: step, path: path, depth: depth, scope: scope)
         .value(of: approval, in: environment, known: known)
+    case .ask(let ask):
+      return try await WaitRunner(run: run, step: step, path: path, depth: depth, scope: scope)
+        .value(of: ask, in: environment, known: known)
     case .cases(let cases): return try await value(of: cases, in: environment, at: path, known: known)
     case .bindings, .parallel, .block, .call:
       return try await triedWhole(step, in: environment, at: path, known: known)
@@ -413,7 +417,7 @@ struct StepRunner {
       }
       return try await RecipeRunner(run: run, recipe: call.recipe, scope: scope, prefix: path + "/", depth: depth + 1)
         .outputs(in: environment.forCall(inputs: inputs))
-    case .action, .bindings, .wait, .approval, .failure, .cases:
+    case .action, .bindings, .wait, .approval, .ask, .failure, .cases:
       throw .failed(RunError(.internal, "'\(step.title)' holds no steps", step: path))
     }
   }
@@ -427,44 +431,14 @@ struct StepRunner {
   private func parallel(
     _ branches: [Branch], in environment: Environment, at path: StepPath
   ) async throws(StepInterruption) -> Value {
-    let branchScope = CancelScope(inside: scope)
-    return try await withTaskGroup(of: (Int, Result<ValueMap, StepInterruption>).self) { group in
-      for (index, branch) in branches.enumerated() {
-        run.waitRegistry.addActive()
-        group.addTask {
-          var environment = environment
-          do throws(StepInterruption) {
-            return (
-              index,
-              .success(try await inside("\(path)/\(branch.name)", branchScope).run(branch.block, in: &environment))
-            )
-          } catch {
-            // The first failure ends the others: no more steps begin in them, and steps in flight finish.
-            branchScope.end(error.endingBeside)
-            return (index, .failure(error))
-          }
-        }
-      }
-      var values = [ValueMap?](repeating: nil, count: branches.count)
-      var exits: [StepInterruption] = []
-      var running = branches.count
-      run.waitRegistry.removeActive()
-      for await (index, result) in group {
-        running -= 1
-        switch result {
-        case .success(let own): values[index] = own
-        case .failure(let exit): exits.append(exit)
-        }
-        // The branch's last events need not wait for the others. If keeping them fails, the next commit throws it
-        // again.
-        try? await journal.commit()
-        if running > 0 { run.waitRegistry.removeActive() }
-      }
-      if let exit = StepInterruption.mostSevere(of: exits) { return Result<Value, StepInterruption>.failure(exit) }
-      var value = ValueMap()
-      for (branch, own) in zip(branches, values) { value[branch.name] = own.map { .map($0) } }
-      return .success(.map(value))
-    }.get()
+    let values = try await run.together(branches.count, in: scope) {
+      index, scope async throws(StepInterruption) -> ValueMap in
+      var environment = environment
+      return try await inside("\(path)/\(branches[index].name)", scope).run(branches[index].block, in: &environment)
+    }
+    var value = ValueMap()
+    for (branch, own) in zip(branches, values) { value[branch.name] = .map(own) }
+    return .map(value)
   }
 }
 

@@ -184,7 +184,7 @@ private struct TakingOver {
       guard let chosen = record.case.flatMap({ cases[$0] }) else { return }
       takeOpen(record)
       adopt(chosen.block, inner + chosen.prefix)
-    case .bindings, .wait, .approval, .failure: break
+    case .bindings, .wait, .approval, .ask, .failure: break
     }
   }
 
@@ -234,7 +234,7 @@ extension StepRecord {
     switch status {
     case .succeeded, .skipped: true
     case .failed, .timedOut:
-      (isHandled && !failedInHandler || loop?.onItemError == .continue) && decision?.isApproved != false
+      (isHandled && !failedInHandler || loop?.onItemError == .continue) && !isRejected
         && error.map { StepInterruption.failed($0).catchable != nil } ?? false
     default: false
     }

@@ -1,4 +1,4 @@
-// How `wait` and `approve` run.
+// How `wait`, `approve` and `ask` run.
 //
 // The details of a wait are on disk before the step waits: the instant, evaluated once, the event's name, or the
 // question as asked. So the same step, reached again by a later walk, waits for the same. A wait that is over is
@@ -10,8 +10,12 @@
 // ending the step is one batch, which the store refuses if another run consumed the event first: then the step tries
 // the next one. If `match` can't be evaluated for an event, the event is of another shape, and doesn't match.
 //
-// A person's decision is on disk before it is confirmed. It counts even if it is found only after the time limit. A
-// rejection ends the run as rejected, which nothing catches, unless the recipe says `onReject: continue`.
+// How a question is asked is in `Question`. A person's decision is on disk before it is confirmed. It counts even if it
+// is found only after the time limit. A rejection ends the run as rejected, which nothing catches, unless the recipe
+// says `onReject: continue`.
+//
+// An answer is checked before it is recorded, against the fields in the record of the question; the state refuses one
+// for a step that isn't asking any more. A question that may stay without an answer succeeds with an absent value.
 import ActionKit
 package import Basics
 package import Recipes
@@ -58,6 +62,12 @@ struct WaitRunner {
     _ due: Timestamp, isDelay: Bool, _ environment: Environment, _ known: StepRecord?
   ) async throws(StepInterruption) -> Value {
     let now = run.time.now()
+    if known == nil, path.isInTell, let last = now.advanced(by: QuestionSettings.longestWait), due > last {
+      var error = RunError(
+        .validation, "a step in 'tell' waits at most \(QuestionSettings.longestWait.written)", step: path)
+      run.place(&error, at: step.location)
+      throw .failed(error)
+    }
     if known != nil || due > now {
       let wait = known?.wait ?? WaitRecord(.until, wakeAt: due)
       begin(wait, environment, known)
@@ -102,42 +112,80 @@ struct WaitRunner {
     throw timedOut("no event '\(name)' came within")
   }
 
-  // MARK: Approvals
+  // MARK: Questions to people
 
   func value(of approval: Approval, in environment: Environment, known: StepRecord?) async throws(StepInterruption)
     -> Value
   {
-    let limit = limit(since: known)
-    let wait: WaitRecord
-    if let known = known?.wait {
-      wait = known
-    } else {
-      let prompt = try run.evaluate(approval.prompt, in: environment, step: path).plainText
-      wait = WaitRecord(
-        .approval, wakeAt: limit, prompt: run.redactor.redact(prompt), by: approval.by,
-        url: approval.hasLink ? journal.current.url("approvals", run.id, path) : nil)
-    }
-    begin(wait, environment, known)
-    let reason = "waits for a decision: \(wait.prompt ?? "")"
-    let decision = try await run.wait(until: limit, for: reason, in: scope, tell: { tell(wait) }) {
-      () throws(StepInterruption) -> DecisionRecord? in journal.decision(about: path)
-    }
+    let question = approval.question
+    let decision = try await decision(
+      .approval, question, goesOnAfterNo: approval.onReject == .continue, in: environment, known)
     var output = ValueMap()
     output["approved"] = .bool(decision?.isApproved ?? false)
     guard let decision else {
-      if approval.onTimeout == .continue { return try await over(output) }
+      if question.onTimeout == .continue { return try await over(output) }
       throw timedOut("no decision within")
     }
-    output["by"] = .string(decision.by)
-    output["at"] = .timestamp(decision.at)
-    output["comment"] = decision.comment.map { .string($0) }
+    add(decision, to: &output)
     if decision.isApproved || approval.onReject == .continue { return try await over(output) }
     var error = RunError(
-      .cancelled, "'\(step.title)' was rejected by \(decision.by)\(decision.comment.map { ": \($0)" } ?? "")",
+      .cancelled,
+      "'\(step.title)' was rejected by \(decision.by)\(decision.way)\(decision.comment.map { ": \($0)" } ?? "")",
       step: path)
     run.place(&error, at: step.location)
     journal.hold([try await ended(.failed, error: error)])
     throw .rejected(error)
+  }
+
+  func value(of ask: Ask, in environment: Environment, known: StepRecord?) async throws(StepInterruption) -> Value {
+    let fields = known?.wait == nil ? try await fields(of: ask, in: environment) : nil
+    guard let answer = try await decision(.ask, ask.question, fields: fields, in: environment, known) else {
+      if ask.question.onTimeout == .fail { throw timedOut("no answer within") }
+      let absent = Value(.optional(nil))
+      journal.hold([try await ended(.succeeded, absent)])
+      return absent
+    }
+    var output = ValueMap()
+    output["fields"] = try await journal.value(answer.fields.map { .inline($0) }, as: "the answer to '\(path)'")
+    add(answer, to: &output)
+    return try await over(output)
+  }
+
+  /// The fields as the record of the question keeps them, with computed defaults.
+  private func fields(of ask: Ask, in environment: Environment) async throws(StepInterruption) -> Value {
+    let asked = try ask.asked { template throws(StepInterruption) in
+      try run.evaluate(template, in: environment, step: path)
+    }
+    let objection: String
+    switch Recipe.Input.asked(asked) {
+    case .success:
+      if try await journal.stored(asked, of: path) == .inline(asked) { return asked }
+      objection = "the fields hold a secret, or more than a question may; they are shown and kept"
+    case .failure(let faults): objection = faults.list.map(\.message).joined(separator: "; ")
+    }
+    var error = RunError(.validation, run.redactor.redact(objection), step: path)
+    run.place(&error, at: step.location)
+    throw .failed(error)
+  }
+
+  /// Asks people, and waits for their decision or answer; nil if the time ran out.
+  private func decision(
+    _ kind: WaitRecord.Kind, _ question: QuestionSettings, fields: Value? = nil, goesOnAfterNo: Bool = false,
+    in environment: Environment, _ known: StepRecord?
+  ) async throws(StepInterruption) -> DecisionRecord? {
+    let limit = limit(since: known)
+    let wait = try await asked(
+      kind, question, fields: fields, goesOnAfterNo: goesOnAfterNo, until: limit, in: environment, known: known)
+    begin(wait, environment, known)
+    return try await answer(to: question, asked: wait, until: limit, in: environment)
+  }
+
+  private func add(_ decision: DecisionRecord, to output: inout ValueMap) {
+    output["by"] = .string(decision.by)
+    output["at"] = .timestamp(decision.at)
+    // Before 0.7.0 it wasn't recorded.
+    output["via"] = .string((decision.via ?? .command).rawValue)
+    output["comment"] = decision.comment.map { .string($0) }
   }
 
   // MARK: Records
@@ -151,7 +199,7 @@ struct WaitRunner {
   }
 
   /// Reports what the step waits for, if it does.
-  private func tell(_ wait: WaitRecord) {
+  func tell(_ wait: WaitRecord) {
     run.report(.stepWaits(path: path, title: step.title, depth: depth, wait: wait))
   }
 

@@ -73,7 +73,7 @@ package final class SchedulePlan: Sendable {
   /// Whether it may start runs with the batch, which may have been gathered before the schedule was edited.
   func takes(_ batch: BatchRecord) -> Bool {
     switch trigger.kind {
-    case .event, .webhook: batch.files.isEmpty
+    case .event, .webhook, .form: batch.files.isEmpty
     case .file: !batch.files.isEmpty
     case .timed, .afterRecipe: false
     }
@@ -83,7 +83,7 @@ package final class SchedulePlan: Sendable {
   ///
   /// Events and ends of runs come only once, so they wait; an entry for deliveries may say otherwise.
   var overlap: Trigger.Overlap {
-    trigger.recurrence == nil && trigger.webhook == nil ? .bufferAll : trigger.overlap
+    trigger.recurrence == nil && trigger.path == nil ? .bufferAll : trigger.overlap
   }
 
   /// The text that decides the slots; a schedule whose text changes has no past to make up for.
@@ -96,6 +96,7 @@ package final class SchedulePlan: Sendable {
     case .event(let name, match: _, form: _): hash.add("event \(name)")
     case .file(let pattern, settle: _, existing: _): hash.add("file \(pattern.text)")
     case .webhook(let webhook): hash.add("webhook \(webhook.path) \(webhook.signal ?? "")")
+    case .form(let form): hash.add("form \(form.path)")
     case .afterRecipe(let name, let status, outputs: _): hash.add("after \(name) \(status.joined(separator: " "))")
     }
     hash.add("\(trigger.isPaused) \(trigger.remainingRuns ?? 0)")

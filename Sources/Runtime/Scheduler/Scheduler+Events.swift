@@ -10,13 +10,13 @@ extension EventRecord {
   package struct Whole: Sendable, Equatable {
     package var record: EventRecord
     package var data: Value
-    /// The header fields that the entry names, for a delivery.
-    package var headers: Value?
+    /// The beginning of a delivery.
+    package var head: EventForm.Head
 
-    package init(_ record: EventRecord, _ data: Value, headers: Value? = nil) {
+    package init(_ record: EventRecord, _ data: Value, head: EventForm.Head = EventForm.Head()) {
       self.record = record
       self.data = data
-      self.headers = headers
+      self.head = head
     }
   }
 }
@@ -27,7 +27,7 @@ extension EventForm {
     event.flatMap { event in
       value(
         id: event.record.id, time: event.record.receivedAt, name: event.record.name, data: event.data,
-        headers: event.headers
+        head: event.head
       )
       .mapError { StateError(.invalid, "it doesn't fit: \($0.message)") }
     }
@@ -127,14 +127,15 @@ extension Scheduler {
   ///
   /// - Parameters:
   ///   - data: The event's data, or why it can't be read.
-  ///   - headers: The header fields that the entry names, for a delivery.
+  ///   - head: The beginning of a delivery.
   package mutating func eventReceived(
-    _ event: EventRecord, with data: Result<Value, StateError>, headers: Value? = nil, at now: Timestamp
+    _ event: EventRecord, with data: Result<Value, StateError>, head: EventForm.Head = EventForm.Head(),
+    at now: Timestamp
   ) -> Decision? {
     var whole = Decision(schedule: "", events: [])
     for id in schedules(takingIn: event) {
       guard let index = indexes[id], let plan = schedules[Int(index)].plan else { continue }
-      let outcome = plan.outcome(of: event, data, headers)
+      let outcome = plan.outcome(of: event, data, head)
       if case .passedOver = outcome { continue }
       let decisions = evaluate(index, at: now) { evaluation in
         let cause = RunCause(.event, schedule: id, event: event.id)
@@ -169,7 +170,7 @@ extension SchedulePlan {
   }
 
   fileprivate func outcome(
-    of event: EventRecord, _ data: Result<Value, StateError>, _ headers: Value?
+    of event: EventRecord, _ data: Result<Value, StateError>, _ head: EventForm.Head
   ) -> EventOutcome {
     if let first = event.delivery?.repeats { return .settled(.duplicate, "it repeats the delivery \(first)") }
     let match: RecipeExpression?
@@ -179,6 +180,9 @@ extension SchedulePlan {
     case .event(_, let condition, let declared): (match, form) = (condition, declared)
     case .webhook(let webhook) where event.delivery != nil:
       (match, form) = (webhook.match, webhook.form)
+      what = "the delivery \(event.id)"
+    case .form(let asked) where event.delivery != nil:
+      (match, form) = (asked.match, asked.form)
       what = "the delivery \(event.id)"
     // Each delivery that was acknowledged has a row, also if its entry is another since.
     default:
@@ -192,7 +196,7 @@ extension SchedulePlan {
     case .failure(let error): return .settled(.refused, "what came with \(what) cannot be read: \(error.message)")
     case .success(let value): known = value
     }
-    switch form.value(id: event.id, time: event.receivedAt, name: event.name, data: known, headers: headers) {
+    switch form.value(id: event.id, time: event.receivedAt, name: event.name, data: known, head: head) {
     case .failure(let misfit): return .settled(.refused, "what came with \(what) doesn't fit: \(misfit.message)")
     case .success(let value):
       guard let match else { return .taken(value) }

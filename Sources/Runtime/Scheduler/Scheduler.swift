@@ -225,7 +225,7 @@ extension Scheduler {
       switch plan.trigger.kind {
       case .event(_, _, let form): form
       case .webhook(let webhook): webhook.form
-      case .timed, .afterRecipe, .file: nil
+      case .timed, .afterRecipe, .file, .form: nil
       }
     if let form {
       for event in current.batch?.events ?? [] {

@@ -99,7 +99,7 @@ extension PostgresDatabase {
       }
       if moving != nil { try await refuseWorkers(transaction) }
       var output = try ArchiveWriter(program: program, at: now, isMoved: moving != nil, write)
-      let report = try await put(transaction, to: &output)
+      let report = try await put(transaction, isMoved: moving != nil, to: &output)
       try finish(report)
       if let moving {
         try await transaction.run(
@@ -122,7 +122,7 @@ extension PostgresDatabase {
   }
 
   private static func put(
-    _ transaction: PostgresTransaction, to output: inout ArchiveWriter
+    _ transaction: PostgresTransaction, isMoved: Bool, to output: inout ArchiveWriter
   ) async throws -> StateArchive.Report {
     var report = StateArchive.Report()
     let runs = try await openRuns(transaction, &report.notices)
@@ -148,6 +148,11 @@ extension PostgresDatabase {
     }
     report.blobs = try await putBlobs(transaction, to: &output, &report.notices)
     report.logs = try await putLines(transaction, to: &output)
+    if isMoved, let row = try await transaction.run("select value from meta where key = 'linkKey'").first,
+      let key = LinkKey(try row.text(0))
+    {
+      try output.put(key)
+    }
     report.bytes = try output.finish()
     return report
   }
@@ -361,6 +366,13 @@ extension PostgresDatabase {
         try input.check(bytes, ofBlob: name)
         if writes { try await PostgresDatabase.put(bytes, sha256: Array(hexadecimal: name) ?? [], transaction) }
         report.blobs += 1
+      case .linkKey:
+        let key = LinkKey(String(decoding: try whole(size, &input), as: UTF8.self))
+        if writes, let key {
+          try await transaction.run(
+            "insert into meta values ('linkKey', $1) on conflict (key) do update set value = excluded.value",
+            .text(key.text))
+        }
       }
       try input.endFile(file)
     }
@@ -417,7 +429,7 @@ extension PostgresDatabase {
           try await transaction.run(PostgresDatabase.insertLines, .uuid(run), .texts(texts))
         }
         return
-      case .state, .blob: return
+      case .state, .blob, .linkKey: return
       }
       try await write(changes)
     }

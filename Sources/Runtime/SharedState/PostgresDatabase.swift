@@ -417,6 +417,12 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
+  package func version() async throws(DatabaseError) -> String? {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(SQL.version).first?.text(0)
+    }
+  }
+
   package func tell(_ run: String) async throws(DatabaseError) {
     guard run.isUUID else { return }
     try await reading.ask { connection throws(PostgresError) in
@@ -612,6 +618,17 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
+  package func linkKey(_ new: String, insteadOf old: String?) async throws(DatabaseError) -> String {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(
+        """
+        insert into meta values ('linkKey', $1) on conflict (key) do update
+          set value = case when meta.value = $2 then excluded.value else meta.value end returning value
+        """, .text(new), .text(old ?? "")
+      ).first?.text(0) ?? ""
+    }
+  }
+
   // MARK: Open state
 
   package func read(_ needs: StateNeeds) async throws(DatabaseError) -> DatabaseRows {
@@ -780,22 +797,57 @@ package final class PostgresDatabase: SharedDatabase {
   static let insertLines =
     "insert into line (run, text) select $1, t from unnest($2::text[]) with ordinality as u(t, n) order by n"
 
-  package func lines(
-    ofRun id: String, from position: Int, bytes: Int
-  ) async throws(DatabaseError) -> (lines: [String], start: Int, isLast: Bool) {
-    guard id.isUUID else { return ([], 0, true) }
+  package func lines(ofRun id: String, at point: PrintedPoint) async throws(DatabaseError) -> PrintedChunk {
+    guard id.isUUID else { return .nothing(at: .start) }
     return try await reading.ask { connection throws(PostgresError) in
-      let count = try await connection.run("select count(*) from line where run = $1", .uuid(id)).first?.int64(0) ?? 0
-      let start = PrintedPiece.start(at: position, of: count)
-      // The size of all lines before is computed for each line, so that no more than one piece is sent.
-      let found = try await connection.run(
+      let start: PrintedPlace
+      switch point {
+      case .after(let place): start = place
+      case .before(let place):
+        let rows = try await connection.run(
+          "select number, text from line where run = $1 and number <= $2 order by number desc limit 1000", .uuid(id),
+          .int64(place.mark)
+        ).rows
+        var (first, size) = (rows.count, 0)
+        var found: [(mark: Int, text: String)] = []
+        for row in rows where size < PrintedChunk.size {
+          found.append((try row.int64(0), try row.text(1)))
+          size += found.last?.text.utf8.count ?? 0
+          first -= 1
+        }
+        found.reverse()
+        let lines = found.reduce(0) { $0 + PrintedChunk.lineCount(of: Array($1.text.utf8.prefix(24))[...]) }
+        // The first row of a log is after no line, whatever a damaged one says of itself.
+        let isFirst = first == 0 && rows.count < 1000
+        return PrintedChunk(
+          found,
+          from: PrintedPlace(
+            line: isFirst ? 0 : max(1, place.line - lines), mark: found.first.map { $0.mark - 1 } ?? 0),
+          isLast: false)
+      case .line(let line):
+        // A record of several lines begins with their number.
+        let row = try await connection.run(
+          """
+          select number, before from (select number, lines, (sum(lines) over (order by number) - lines)::int8 as before
+            from (select number, coalesce(substring(substr(text, 1, 24) from '^\\{"lines":([0-9]{1,7}),')::int8, 1) as lines
+              from line where run = $1) as counted) as summed
+          where before <= $2 order by before desc limit 1
+          """, .uuid(id), .int64(line)
+        ).first
+        guard let row else { return .nothing(at: .start) }
+        start = PrintedPlace(line: try row.int64(1), mark: try row.int64(0) - 1)
+      }
+      // The size of all lines before is computed for each line, so that no more than one part is sent.
+      let rows = try await connection.run(
         """
-        select text from (select text, number, sum(octet_length(text)) over (order by number) - octet_length(text) as before
-          from (select text, number from line where run = $1 order by number offset $2 limit 20000) as page) as sized
+        select number, text from (select text, number,
+            sum(octet_length(text)) over (order by number) - octet_length(text) as before
+          from (select text, number from line where run = $1 and number > $2 order by number limit 1000) as page) as sized
         where before < $3 order by number
-        """, .uuid(id), .int64(start), .int64(bytes))
-      let lines = try found.rows.map { row throws(PostgresError) in try row.text(0) }
-      return (lines, start, start + lines.count >= count)
+        """, .uuid(id), .int64(start.mark), .int64(PrintedChunk.size)
+      ).rows
+      let found = try rows.map { row throws(PostgresError) in (mark: try row.int64(0), text: try row.text(1)) }
+      return PrintedChunk(found, from: start, isLast: found.isEmpty)
     }
   }
 

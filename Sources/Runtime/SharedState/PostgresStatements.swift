@@ -59,6 +59,20 @@ enum SQL {
       || (select coalesce(max(ended_at)::text, '') from finished)
     """
 
+  /// A text that changes with the state.
+  ///
+  /// It has the pulse, which is up to date, and how many rows were ever written, as PostgreSQL counts it for its
+  /// statistics: of each session a second later at the latest, or ten if it has nothing more to do. About the workers, it
+  /// has what decides which runs they can claim.
+  static let version = """
+    select (\(pulse)) || ' ' || (select coalesce(string_agg(
+        concat_ws(' ', id, is_draining, lease_until > clock_timestamp(), offers, queues), ',' order by id), '') from worker)
+      || ' ' || coalesce(sum(pg_stat_get_tuples_inserted(oid) + pg_stat_get_tuples_updated(oid)
+      + pg_stat_get_tuples_deleted(oid)), 0)
+    from pg_class where relnamespace = 'errand'::regnamespace and relkind = 'r'
+      and relname ~ '^(run|item|entry|slot|finished|line)(_|$)'
+    """
+
   static let enter = """
     update run r set has_place = true where id = $1 and (has_place or $3 > (
       select count(*) from run o where o.group_name = $2 and o.id <> $1
@@ -394,7 +408,7 @@ enum SQL {
   /// Removes rows that are kept for a while only: receipts for as long as their transactions may be repeated.
   static let expired = [
     "delete from receipt where at < clock_timestamp() - interval '1 day'",
-    "delete from item where kind = 'delivery' and at < clock_timestamp()",
+    "delete from item where kind in ('delivery', 'link') and at < clock_timestamp()",
     """
     delete from item where kind = 'key' and at < clock_timestamp() - interval '\(RunKey.lifetime.nanoseconds / 1_000_000_000) s'
       and (holder is null or not exists (select 1 from run where id::text = holder))

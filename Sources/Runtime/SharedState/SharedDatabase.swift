@@ -376,6 +376,9 @@ package protocol SharedDatabase: Sendable {
   func places(of runs: [String], onlyParked: Bool) async throws(DatabaseError) -> [String: RunPlace]
   /// A text that changes whenever a run starts, waits, is parked or ends.
   func pulse() async throws(DatabaseError) -> String
+  /// A text that changes, maybe some seconds later, whenever something is written that `StatePart.everything` covers;
+  /// nil if the database doesn't count that.
+  func version() async throws(DatabaseError) -> String?
   /// Marks a run as having news.
   func tell(_ run: String) async throws(DatabaseError)
   /// Removes the news of a worker's runs; returns the runs that had news, with the epochs of their claims.
@@ -458,6 +461,11 @@ package protocol SharedDatabase: Sendable {
   func removeFinishedRun(_ id: String) async throws(DatabaseError) -> Bool
   func slots(_ query: SlotQuery) async throws(DatabaseError) -> [SlotRecord]
 
+  // MARK: Links
+
+  /// The text of the key of the links: the one that is there, unless that is `old`; then `new` takes its place.
+  func linkKey(_ new: String, insteadOf old: String?) async throws(DatabaseError) -> String
+
   // MARK: Large values
 
   func putBlob(_ reference: BlobReference, _ bytes: [UInt8]) async throws(DatabaseError)
@@ -466,10 +474,8 @@ package protocol SharedDatabase: Sendable {
   // MARK: Program output
 
   func addLines(_ lines: [String], ofRun id: String) async throws(DatabaseError)
-  /// Lines from a position on, or as many before the end as a negative one says; and whether there are more.
-  func lines(
-    ofRun id: String, from position: Int, bytes: Int
-  ) async throws(DatabaseError) -> (lines: [String], start: Int, isLast: Bool)
+  /// A part of the lines of a run, whose places are marked by rows.
+  func lines(ofRun id: String, at point: PrintedPoint) async throws(DatabaseError) -> PrintedChunk
   func removeLines(ofRun id: String) async throws(DatabaseError)
 
   // MARK: Upkeep

@@ -37,6 +37,9 @@ final class SharedPrinting: Sendable {
     if begins { Task { await write() } }
   }
 
+  /// The bytes of a log as far as this program wrote it, which grow with each line; the most if it takes no more.
+  func size(ofRun id: String) -> Int { content.withLock { $0.sizes[id] ?? 0 } }
+
   /// Returns when what was printed before is written, or given up.
   func settle() async {
     await withCheckedContinuation { waiter in

@@ -70,6 +70,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     leader = SharedLeader(database, held, time: time, clock: clock?.base ?? time)
     (leading, scheduleHints) = (leader.leading, leader.hints)
     if let holder { held.join(holder) }
+    secrets.askLinkKey { [weak self] in try? await self?.linkKey() }
   }
 
   // MARK: Sharing
@@ -215,6 +216,23 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     try await writer.append(events, in: term, claim: claim).get()
   }
 
+  /// The version of everything is the database's; the version of a run or its log is known for runs that this program holds,
+  /// because only their holder adds to them.
+  package func version(of part: StatePart) async -> String? {
+    switch part {
+    case .everything:
+      do throws(DatabaseError) { return try await database.version() } catch { return nil }
+    case .run(let id):
+      guard let run = held[id], isSure(of: id) else { return nil }
+      return "\(run.epoch) \(run.log.number) \(printing.size(ofRun: id))"
+    case .log(let id):
+      guard held[id] != nil, isSure(of: id) else { return nil }
+      return "\(printing.size(ofRun: id))"
+    case .workers:
+      do throws(StateError) { return try await workers().map(\.version).joined(separator: "\n") } catch { return nil }
+    }
+  }
+
   package func run(_ id: String) -> RunRecord? { held[id]?.log.record }
   package func endedRun(_ id: String) -> RunRecord? { held.ended(id) }
 
@@ -284,6 +302,28 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   }
 
   package func tokens() async -> [TokenIssued] { await records(ItemQuery(.token)) }
+  package func linked(_ sha256: String) async -> LinkedQuestion? { await record(ItemName(.link, sha256)) }
+
+  package func linkKey(renewed isRenewed: Bool) async throws(StateError) -> LinkKey {
+    let new = LinkKey().text
+    var text = try await attempt { [database] () async throws(DatabaseError) in
+      try await database.linkKey(new, insteadOf: nil)
+    }
+    if isRenewed, let renewed = LinkKey(text)?.renewed.text {
+      let old = text
+      text = try await attempt { [database] () async throws(DatabaseError) in
+        try await database.linkKey(renewed, insteadOf: old)
+      }
+    }
+    guard let key = LinkKey(text) else {
+      throw StateError(
+        .damaged,
+        "the database doesn't hold the key of the links; with psql: delete from errand.meta where key = 'linkKey'")
+    }
+    secrets.learn(key)
+    return key
+  }
+
   package func event(_ id: String) async -> EventRecord? { await record(ItemName(.event, id)) }
 
   package func events(_ query: EventQuery) async -> [EventRecord] {
@@ -468,13 +508,11 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     printing.keep(lines, ofRun: id, orElse: fail)
   }
 
-  package func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece {
+  package func printed(ofRun id: String, at point: PrintedPoint) async throws(StateError) -> PrintedChunk {
     await printing.settle()
-    let (lines, start, isLast) = try await attempt { [database] () async throws(DatabaseError) in
-      try await database.lines(ofRun: id, from: position, bytes: PrintedPiece.size)
+    return try await attempt { [database] () async throws(DatabaseError) in
+      try await database.lines(ofRun: id, at: point)
     }
-    return PrintedPiece(
-      lines: lines.compactMap { try? PrintedLine(text: $0) }, next: start + lines.count, isLast: isLast)
   }
 
   package func removeLog(ofRun id: String) async throws(StateError) {

@@ -747,9 +747,9 @@ extension StateEvent {
   fileprivate var isPlain: Bool {
     switch self {
     case .runStatusChanged, .cancelRequested, .stepBegan, .attemptBegan, .attemptEnded, .stepEnded, .runNoted,
-      .runPlaced, .decisionGiven:
+      .runPlaced, .decisionGiven, .answerGiven:
       true
-    case .stepWaits(let event): event.wait.event == nil
+    case .stepWaits(let event): event.wait.event == nil && event.wait.question?.links.isEmpty ?? true
     default: false
     }
   }

@@ -357,14 +357,30 @@ actor TestBench {
 
   /// Decides about a step of the last run that asks.
   func decide(_ step: String?, isApproved: Bool, by: String, comment: String?) async throws(TestError) {
+    let decision = DecisionRecord(isApproved: isApproved, by: by, at: time.now(), comment: comment)
+    try await react("a decision") { decisions, run throws(RequestRefusedError) in
+      try await decisions.decide(run, step: step, decision)
+    }
+  }
+
+  /// Answers a question of the last run that asks.
+  func answer(_ step: String?, _ fields: ValueMap, by: String, comment: String?) async throws(TestError) {
+    let answer = DecisionRecord(isApproved: true, by: by, at: time.now(), comment: comment)
+    let source = Source(name: "fields", text: "")
+    let given = fields.members.map { (name: $0.key.plainText, input: GivenInput.value($0.value, source)) }
+    try await react("an answer") { decisions, run throws(RequestRefusedError) in
+      try await decisions.answer(run, step: step, given, answer)
+    }
+  }
+
+  private func react(
+    _ what: String, _ react: (RunDecisions, _ run: String) async throws(RequestRefusedError) -> StepPath
+  ) async throws(TestError) {
     let agent = try running()
     guard let run = runs.last(where: { !$0.askingSteps.isEmpty }) else {
-      throw TestError(message: "no run asks for a decision")
+      throw TestError(message: "no run asks for \(what)")
     }
-    do throws(RequestRefusedError) {
-      _ = try await agent.host.decisions.decide(
-        run.id, step: step, DecisionRecord(isApproved: isApproved, by: by, at: time.now(), comment: comment))
-    } catch {
+    do throws(RequestRefusedError) { _ = try await react(agent.host.decisions, run.id) } catch {
       throw TestError(message: error.message)
     }
     try await settle()

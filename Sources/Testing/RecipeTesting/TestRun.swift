@@ -111,6 +111,8 @@ package struct TestRun: Sendable {
     case .signal(let name, let id, let data): try await bench.signal(name, id: id, data: data)
     case .decide(let step, let isApproved, let by, let comment):
       try await bench.decide(step, isApproved: isApproved, by: by, comment: comment)
+    case .answer(let step, let fields, let by, let comment):
+      try await bench.answer(step, fields, by: by, comment: comment)
     case .cancel: try await bench.cancel()
     case .trigger(let schedule): try await bench.trigger(schedule)
     case .sandboxes(let calls):

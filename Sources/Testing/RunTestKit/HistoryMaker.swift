@@ -37,6 +37,7 @@ package struct HistoryMaker {
   static let recipes = ["averages", "report", "reminders"]
   static let values = ["last", "seen", "höchste"]
   static let tokens = ["phone", "desk"]
+  static let links = (0..<9).map { "digest \($0)" }
   static let connections = ["markbook", "timetable"]
   static let eventNames = ["handed-in", "corrected"]
   private static let steps = ["read", "put[0]/write", "put[1]/write", "#3", "poll", "poll/#round", "poll/#round/ask"]
@@ -230,9 +231,9 @@ package struct HistoryMaker {
             answer: one(in: 4) ? stored() : nil)))
     case 6, 7:
       let wait = WaitRecord(
-        pick(.event, .until, .approval, .poll, .limit), wakeAt: one(in: 2) ? instant(in: .seconds(600)) : nil,
+        pick(.event, .until, .approval, .ask, .poll, .limit), wakeAt: one(in: 2) ? instant(in: .seconds(600)) : nil,
         event: one(in: 2) ? pick(HistoryMaker.eventNames) : nil, prompt: "Send it?", by: ["ana"], rounds: 3,
-        limit: "60 a minute", since: now)
+        limit: "60 a minute", since: now, question: one(in: 2) ? question() : nil)
       events.append(.stepWaits(StepWaits(run: id, at: now, step: step, now: now, wait: wait)))
       events.append(
         .runStatusChanged(
@@ -273,11 +274,36 @@ package struct HistoryMaker {
     return events
   }
 
+  private mutating func question() -> QuestionRecord {
+    var question = QuestionRecord()
+    (question.yes, question.summary, question.goesOnAfterNo) = ("Sends it.", "Sends letters.", one(in: 2))
+    question.next = ["mail (mail.send)"]
+    if one(in: 2) { question.links = [link()] }
+    return question
+  }
+
+  private mutating func link() -> LinkRecord {
+    LinkRecord(
+      name: "ana", sha256: "digest \(number(0..<9))", round: number(0..<3), until: instant(in: .seconds(40_000_000)))
+  }
+
   /// A change to a run from outside: a decision, a request to cancel or a status.
   private mutating func steer(_ run: RunRecord) -> [StateEvent] {
+    if let asking = run.steps.first(where: \.asksPerson), one(in: 3) {
+      let links = asking.wait?.question?.links.map(\.sha256) ?? []
+      if !links.isEmpty, one(in: 2) {
+        return [.linksEnded(LinksEnded(run: run.id, at: now, step: asking.path, links: links, by: "ana"))]
+      }
+      return [.linkMade(LinkMade(run: run.id, at: now, step: asking.path, link: link()))]
+    }
     if let asking = run.steps.first(where: \.asksPerson), one(in: 2) {
-      var decision = DecisionRecord(isApproved: one(in: 2), by: "ana", at: now, comment: "because")
+      var decision = DecisionRecord(
+        isApproved: one(in: 2), by: "ana", at: now, comment: "because", via: one(in: 2) ? .link : nil)
       if one(in: 3) { decision.key = key() }
+      if asking.wait?.kind == .ask {
+        (decision.isApproved, decision.fields) = (true, .object(["room": .string("B12")]))
+        return [.answerGiven(DecisionGiven(run: run.id, step: asking.path, decision: decision))]
+      }
       return [.decisionGiven(DecisionGiven(run: run.id, step: asking.path, decision: decision))]
     }
     if one(in: 2) {
@@ -315,7 +341,8 @@ package struct HistoryMaker {
     if one(in: 2) {
       event.delivery = DeliveryRecord(
         schedule: schedule.id, keys: (0..<number(1..<3)).map { _ in "digest \(number(0..<6))" },
-        until: instant(in: .seconds(number(60..<200_000))), headers: one(in: 3) ? stored() : nil)
+        until: instant(in: .seconds(number(60..<200_000))), headers: one(in: 3) ? stored() : nil,
+        query: one(in: 3) ? stored() : nil)
     }
     let consumed = StateEvent.eventConsumed(EventConsumed(at: now, id: id, by: schedule.id))
     let cause = RunCause(.event, schedule: schedule.id, event: id)

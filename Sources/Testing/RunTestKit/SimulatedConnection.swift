@@ -177,17 +177,8 @@ package final class SimulatedConnection: SharedDatabase {
     database.write { $0.lines[id, default: []] += lines }
   }
 
-  package func lines(
-    ofRun id: String, from position: Int, bytes: Int
-  ) async throws(DatabaseError) -> (lines: [String], start: Int, isLast: Bool) {
-    let lines = try await tables().lines[id] ?? []
-    let start = PrintedPiece.start(at: position, of: lines.count)
-    var (end, size) = (start, 0)
-    while end < lines.count, size < bytes {
-      size += lines[end].utf8.count
-      end += 1
-    }
-    return (Array(lines[start..<end]), start, end == lines.count)
+  package func lines(ofRun id: String, at point: PrintedPoint) async throws(DatabaseError) -> PrintedChunk {
+    PrintedChunk(of: try await tables().lines[id] ?? [], at: point)
   }
 
   package func removeLines(ofRun id: String) async throws(DatabaseError) {
@@ -297,6 +288,17 @@ package final class SimulatedConnection: SharedDatabase {
       return database.update { tables in
         guard let place = tables.requests.firstIndex(where: { $0.id == id }) else { return true }
         return tables.requests.remove(at: place).takenBy != nil
+      }
+    }
+  }
+
+  package func linkKey(_ new: String, insteadOf old: String?) async throws(DatabaseError) -> String {
+    try await changing { () async throws(DatabaseError) -> String in
+      _ = try await tables(forWriting: true)
+      return database.update { tables in
+        let key = tables.linkKey.flatMap { $0 == old ? nil : $0 } ?? new
+        tables.linkKey = key
+        return key
       }
     }
   }
@@ -601,6 +603,13 @@ package final class SimulatedConnection: SharedDatabase {
     let tables = try await tables()
     let open = tables.open.values.map { "\($0.row.id) \($0.row.status)" }.sorted()
     return "\(open) \(tables.finished.count)"
+  }
+
+  package func version() async throws(DatabaseError) -> String? {
+    let (tables, pulse) = (try await tables(), try await pulse())
+    let entries = tables.logs.values.reduce(0) { $0 + $1.count }
+    let lines = tables.lines.values.reduce(0) { $0 + $1.count }
+    return "\(pulse) \(entries) \(tables.receipts.count) \(tables.slots.count) \(lines)"
   }
 
   package func queue(

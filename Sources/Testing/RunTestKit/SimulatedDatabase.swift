@@ -93,6 +93,7 @@ package final class SimulatedDatabase: Sendable {
     /// The calls on connections, in the order of their coming.
     var calls: [(id: String, connection: String, worker: Int)] = []
     var requests: [(id: String, text: String, answer: String?, takenBy: Int?)] = []
+    var linkKey: String?
   }
 
   struct Content {

@@ -232,9 +232,36 @@ package struct StoreConformance {
     store.keepPrinted(Array(lines.prefix(1)), ofRun: Self.r1) { _ in }
     expect(
       "what is printed later", try await store.printed(ofRun: Self.r1, from: piece.next).lines, Array(lines.prefix(1)))
+    try await checkPages(after: 4)
     try await store.removeLog(ofRun: Self.r1)
     expect("a log that is removed", try await store.printed(ofRun: Self.r1, from: 0).lines, [])
     try await store.removeLog(ofRun: Self.r1)
+  }
+
+  /// Lines that came at once are found one by one.
+  private mutating func checkPages(after count: Int) async throws(StateError) {
+    let texts = (0..<2000).map { "one \($0)" }
+    let block = PrintedLine.joined(
+      texts.map { PrintedLine(step: "b/c", attempt: 2, stream: .errors, at: Self.instant(9), text: $0) })
+    store.keepPrinted(block, ofRun: Self.r1) { _ in }
+    var query = PrintedQuery()
+    (query.before, query.most) = (.max, 3)
+    let end = try await store.printed(ofRun: Self.r1, query)
+    expect("the end of a block", end.lines.map(\.text), Array(texts.suffix(3)))
+    expect("their numbers", end.numbers, [count + 1998, count + 1999, count + 2000])
+    query.before = end.earlier
+    expect(
+      "the lines before", try await store.printed(ofRun: Self.r1, query).lines.map(\.text), Array(texts[1994..<1997]))
+    (query.before, query.from) = (nil, count + 700)
+    expect("a line in the middle", try await store.printed(ofRun: Self.r1, query).lines.first?.text, "one 700")
+    (query.from, query.step, query.attempt) = (0, "b", 2)
+    expect("the lines of an attempt", try await store.printed(ofRun: Self.r1, query).numbers, [5, 6, 7])
+    query.attempt = 1
+    expect("an attempt that printed nothing", try await store.printed(ofRun: Self.r1, query).lines, [])
+    (query.attempt, query.step, query.find, query.most) = (nil, nil, "ONE 1234", 10)
+    let found = try await store.printed(ofRun: Self.r1, query)
+    expect("a line that is searched for", found.lines.map(\.text), Array(texts[1232...1236]))
+    expect("its number", found.matches, [count + 1235])
   }
 
   private mutating func checkEnd() async throws(StateError) {

@@ -35,6 +35,10 @@ package protocol WrappingStore: LocalStateStore {
 extension WrappingStore {
   package func look<Answer: Sendable>(_ body: (State) -> Answer) -> Answer { store.look(body) }
   package var secrets: SecretRegistry { store.secrets }
+  package func version(of part: StatePart) async -> String? { await store.version(of: part) }
+  package func linkKey(renewed isRenewed: Bool) async throws(StateError) -> LinkKey {
+    try await store.linkKey(renewed: isRenewed)
+  }
   package func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
     try await store.finishedRuns(query)
   }
@@ -53,8 +57,8 @@ extension WrappingStore {
   ) {
     store.keepPrinted(lines, ofRun: id, orElse: fail)
   }
-  package func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece {
-    try await store.printed(ofRun: id, from: position)
+  package func printed(ofRun id: String, at point: PrintedPoint) async throws(StateError) -> PrintedChunk {
+    try await store.printed(ofRun: id, at: point)
   }
   package func removeLog(ofRun id: String) async throws(StateError) { try await store.removeLog(ofRun: id) }
   package func compact() async throws(StateError) { try await store.compact() }

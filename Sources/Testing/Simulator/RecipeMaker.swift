@@ -125,6 +125,10 @@ struct RecipeMaker {
     case 8:
       return "{ id: \(newID()), wait: { event: \(pick(["go", "tick"])), timeout: \(pick(["40m", "3d"])), "
         + "\(one(in: 2) ? "match: event.data == 1, " : "")onTimeout: \(pick(["continue", "fail"])) } }"
+    case 9 where one(in: 3):
+      return "{ id: \(newID()), ask: { prompt: \"How many?\", timeout: \(pick(["2h", "3d"])), "
+        + "fields: { count: int, at: { type: timestamp, default: \"${{ now }}\" } }, "
+        + "onTimeout: \(pick(["continue", "fail"])) } }"
     case 9:
       return "{ id: \(newID()), approve: { prompt: \"Go on?\", timeout: \(pick(["2h", "3d"])), "
         + "onTimeout: \(pick(["continue", "fail"])), onReject: \(pick(["continue", "end"])) } }"

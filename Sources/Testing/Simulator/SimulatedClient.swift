@@ -48,6 +48,25 @@ struct SimulatedClient: Sendable {
     }
   }
 
+  /// Decides about a step, or answers it; what isn't approved is answered by a value of another type, which is refused.
+  func decide(_ run: String, _ step: StepRecord, isApproved: Bool) async throws(RequestRefusedError) {
+    if step.wait?.kind == .ask {
+      _ = try await perform(
+        AnswerStep.with {
+          $0.run = run
+          $0.step = step.path
+          $0.fields = ValueMap([("count", isApproved ? .int(2) : .string("two"))])
+        })
+      return
+    }
+    _ = try await perform(
+      DecideStep.with {
+        $0.run = run
+        $0.step = step.path
+        $0.approved = isApproved
+      })
+  }
+
   /// Follows a run until it ends, is left by the program, or is refused.
   func follow(_ run: String) async {
     let isCoded = choosesCoding()

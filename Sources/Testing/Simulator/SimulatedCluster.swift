@@ -340,19 +340,14 @@ private final class SimulatedCluster {
   }
 
   private func decide(_ machine: Machine, _ open: [RunRecord]) {
-    guard let (run, step) = pick(open.flatMap { run in run.askingSteps.map { (run.id, $0.path) } }) else { return }
+    guard let (run, step) = pick(open.flatMap { run in run.askingSteps.map { (run.id, $0) } }) else { return }
     decide(run, step, isApproved: !one(in: 3), machine)
   }
 
-  private func decide(_ run: String, _ step: StepPath, isApproved: Bool, _ machine: Machine) {
-    audit.note("decide \(run) \(step) \(isApproved)")
-    let decision = DecideStep.with {
-      $0.run = run
-      $0.step = step
-      $0.approved = isApproved
-    }
+  private func decide(_ run: String, _ step: StepRecord, isApproved: Bool, _ machine: Machine) {
+    audit.note("decide \(run) \(step.path) \(isApproved)")
     // Ends when it is kept.
-    Task { _ = try? await machine.client.perform(decision) }
+    Task { try? await machine.client.decide(run, step, isApproved: isApproved) }
   }
 
   private func cancel(_ run: String, _ machine: Machine) {
@@ -452,7 +447,7 @@ private final class SimulatedCluster {
         case .paused: resume(run.id, machine)
         default: break
         }
-        for step in run.askingSteps { decide(run.id, step.path, isApproved: true, machine) }
+        for step in run.askingSteps { decide(run.id, step, isApproved: true, machine) }
       }
     }
     for index in machines.indices { stop(index) }

@@ -264,21 +264,16 @@ final class Director {
   }
 
   private func decide(_ program: SimulatedProgram, _ open: [RunRecord]) {
-    let asking = open.flatMap { run in run.askingSteps.map { (run.id, $0.path) } }
+    let asking = open.flatMap { run in run.askingSteps.map { (run.id, $0) } }
     if asking.isEmpty { return }
     let (run, step) = asking[number(0..<asking.count)]
     decide(run, step, isApproved: !one(in: 3), program)
   }
 
-  private func decide(_ run: String, _ step: StepPath, isApproved: Bool, _ program: SimulatedProgram) {
-    audit.note("decide \(run) \(step) \(isApproved)")
-    let decision = DecideStep.with {
-      $0.run = run
-      $0.step = step
-      $0.approved = isApproved
-    }
+  private func decide(_ run: String, _ step: StepRecord, isApproved: Bool, _ program: SimulatedProgram) {
+    audit.note("decide \(run) \(step.path) \(isApproved)")
     // Ends when it is kept.
-    Task { _ = try? await program.client.perform(decision) }
+    Task { try? await program.client.decide(run, step, isApproved: isApproved) }
   }
 
   private func cancel(_ run: String, _ program: SimulatedProgram) {
@@ -432,7 +427,7 @@ final class Director {
         if let wakeAt = run.wakeAt, wakeAt <= now, program.time.untilNextSleeper.map({ $0 > .seconds(10) }) ?? true {
           audit.fail("the run \(run.id) waits for \(wakeAt), and it is \(now)")
         }
-        if run.steps.contains(where: { $0.status == .waiting && $0.decision != nil }) {
+        if run.hasUnseenDecision {
           audit.fail("the run \(run.id) waits for a decision that was made")
         }
       case .running:
@@ -518,7 +513,7 @@ final class Director {
         case .paused: resume(run, program)
         default: break
         }
-        for step in run.askingSteps { decide(run.id, step.path, isApproved: true, program) }
+        for step in run.askingSteps { decide(run.id, step, isApproved: true, program) }
       }
       rest()
       if let span = services.untilSomethingIsDue ?? program.time.untilNextSleeper { program.time.advance(by: span) }

@@ -53,6 +53,9 @@ import Testing
     Case("on:\n  - cron: \"0 7 * * *\"\n      zo¦", [], with: ["zone"]),
     Case("steps:\n  - uses: \"http.get\"¦", [], without: ["http.get"]),
     Case("steps:\n  - f¦", [], with: ["forEach"]),
+    Case("steps:\n  - a¦", [], with: ["approve", "ask"]),
+    Case("steps:\n  - ask: { ¦ }", [], with: ["prompt", "fields", "by", "timeout", "onTimeout"]),
+    Case("steps:\n  - ask:\n      fields:\n        room: { ¦ }", [], with: ["type", "pattern"], without: ["secret"]),
     Case(
       "steps:\n  - uses: file.read\n      ¦", ["with", "id", "name", "if", "forEach", "onError"],
       without: ["let", "uses"]),

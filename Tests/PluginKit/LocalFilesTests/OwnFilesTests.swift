@@ -54,6 +54,8 @@ import Testing
     ("move away", { file, folder in try await file.move(to: folder.file("away"), replacing: true) }),
     ("move there", { file, folder in try await folder.file("free.txt").move(to: file, replacing: true) }),
     ("download", { file, _ in _ = try await file.prepared() }),
+    // It changes nothing, but shows only what a run may have written.
+    ("show", { file, _ in _ = try await file.bytes(unchangedSince: .latest, count: nil, limit: 100) }),
   ]
 
   @Test(arguments: [

@@ -28,6 +28,8 @@ import Testing
     (" report.yaml", 66), ("jobs.json", 66), ("order-received -i", 66),
     // It reads what isn't given.
     ("--from-crontab -", 66), ("new shape -", 3),
+    // No run asks for values, and no recipe has a form.
+    ("runs answer", 66), ("form link", 66),
     // The run waits for a person.
     ("--detach", 4),
     // No agent is running.

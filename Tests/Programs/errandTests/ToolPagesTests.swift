@@ -177,7 +177,7 @@ import Testing
     // What the wait doesn't take leaves it waiting, and the form takes other data.
     #expect(try await send("{\"amount\": 5.0}").headers["Location"] == path)
     #expect(try await send("{\"amount\": 12.5}").headers["Location"] == path)
-    while !page.contains("s-succeeded") { page = try await browser.get(path).text }
+    page = try await browser.ended(path)
     #expect(page.contains("12.5") && !page.contains("Send the event"), "\(page)")
     // A second click sends nothing more.
     #expect(try await send("{\"amount\": 12.5}").status == 303)

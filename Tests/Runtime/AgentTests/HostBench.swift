@@ -146,6 +146,7 @@ final class HostBench: Sendable {
       case .isAhead(let schedule, let until): found.append("\(schedule) starts nothing before \(until)")
       case .passedOver(let schedule, let count): found.append("\(schedule) passes over \(count)")
       case .seesNone(let schedule, let reason): found.append("\(schedule): \(reason)")
+      case .unanswered(let schedule, let reason): found.append("\(schedule) unanswered: \(reason)")
       case .gathered(let event): found.append("\(event.schedule) gathers \(event.file?.path ?? event.id)")
       case .untaken(let event): found.append("\(event) untaken")
       case .lacks(let event, _): found.append("\(event) waits for a secret")

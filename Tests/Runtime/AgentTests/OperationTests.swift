@@ -58,6 +58,26 @@ import Testing
       $0.run = "r1"
       $0.step = "ask"
       $0.approved = true
+      $0.question = "5f2c0a6e"
+      $0.comment = "fine"
+      $0.key = "k"
+    },
+    LinkStep.with {
+      $0.run = "r1"
+      $0.step = "ask"
+      $0.for = "ann"
+    },
+    UnlinkStep.with {
+      $0.run = "r1"
+      $0.step = "ask"
+      $0.for = "ann"
+    }, UnlinkAll(),
+    AnswerStep.with {
+      $0.run = "r1"
+      $0.step = "room"
+      $0.fields = ValueMap([("seats", .int(30))])
+      $0.texts = ["room": "B12"]
+      $0.question = "5f2c0a6e"
       $0.comment = "fine"
       $0.key = "k"
     },
@@ -84,15 +104,41 @@ import Testing
       $0.run = "r"
       $0.limit = 5
       $0.from = 3
+      $0.parent = "each"
+      $0.status = [Word(.failed), Word(.uncertain)]
     },
     ExplainRun.with {
       $0.run = "r"
       $0.alone = true
+      $0.timeless = true
     },
     ReadLogs.with {
       $0.run = "r1"
       $0.step = "a"
+      $0.attempt = 2
       $0.from = 12
+      $0.before = 20
+      $0.find = "error"
+      $0.lines = 3
+    },
+    DownloadLog.with {
+      $0.run = "r1"
+      $0.step = "a"
+      $0.attempt = 2
+    },
+    ReadOutputs.with { $0.run = "r1" },
+    DownloadTable.with {
+      $0.run = "r1"
+      $0.name = "rows"
+    },
+    ListRunFiles.with { $0.run = "r1" },
+    DownloadFile.with {
+      $0.run = "r1"
+      $0.number = "1"
+    },
+    ShowStep.with {
+      $0.run = "r1"
+      $0.step = "a"
     },
     CollectFacts.with {
       $0.about = Stored(
@@ -114,6 +160,11 @@ import Testing
       $0.force = true
     },
     IssueLink(), YieldFolder(),
+    IssueFormLink.with {
+      $0.id = "rooms/request"
+      $0.uses = 3
+      $0.until = instant
+    },
     StartRun.with {
       $0.recipe = "r"
       $0.inputs = ValueMap([("n", .int(1)), ("data", .bytes([1]))])

@@ -454,6 +454,86 @@ import Testing
     #expect(try await bench.outputs("r1") == #"{"by":"bob"}"#)
   }
 
+  static let room = """
+    steps:
+      - id: room
+        ask:
+          prompt: Which room?
+          fields: { room: { type: string, pattern: "[A-Z][0-9]+" }, seats: { type: int, max: 200, default: 30 } }
+          by: [ann, bob]
+          timeout: 2d
+          onTimeout: continue
+    outputs: { room: "${{ has(steps.room) ? steps.room.fields.room : 'none' }}" }
+    """
+
+  private static func refusal(_ kind: String, _ message: String) throws -> [String] {
+    [try JSON.text(.object(["failed": .object(["kind": .string(kind), "message": .string(message)])]))]
+  }
+
+  @Test func `an answer is checked before it is recorded, wakes the run, and is given once`() async throws {
+    let bench = await HostBench()
+    try await bench.start("r1", RunHostTests.room)
+    await bench.until("r1 waits")
+    let wrong = try await bench.ask(
+      #"{"ask":"answer","run":"r1","fields":{"room":"12","rom":"B1"},"texts":{"seats":"many"}}"#)
+    let refused = try JSON.parse(try #require(wrong.first))["failed"]
+    #expect(refused?["kind"]?.string == "inputs")
+    #expect(
+      try JSON.text(#require(refused?["faults"]))
+        == #"[{"message":"'fields.room' must be of the form [A-Z][0-9]+, but is '12'","pointer":"/fields/room"},{"message":"step 'room' has no field 'rom'; did you mean 'room'?","pointer":"/fields/rom"},{"message":"'fields.seats' must be an int, but found 'many'","pointer":"/texts/seats"}]"#
+    )
+    #expect(bench.store.run("r1")?.steps["room"]?.decision == nil)
+    #expect(
+      try await bench.ask(#"{"ask":"answer","run":"r1","fields":{"room":"B12"}}"#, as: "eve")
+        == RunHostTests.refusal("notAllowed", "'room' asks ann, bob, and not 'eve'"))
+    #expect(
+      try await bench.ask(#"{"ask":"decide","run":"r1","approved":true}"#)
+        == RunHostTests.refusal(
+          "notAsked", "'room' of the run r1 asks for an answer; use errand runs answer r1 room -f room=…"))
+
+    let yes = #"{"ask":"answer","run":"r1","step":"room","texts":{"room":"B12"}}"#
+    async let first = bench.ask(yes, as: "bob")
+    async let second = bench.ask(yes, as: "ann")
+    let answers = try await [first, second].flatMap { $0 }
+    #expect(answers.filter { $0 == #"{"decided":"room","run":"r1"}"# }.count == 1)
+    await bench.until("r1 succeeded")
+    #expect(try await bench.outputs("r1") == #"{"room":"B12"}"#)
+    let kept =
+      try await bench.store.finishedRun("r1")?.steps["room"]?.decision?.fields
+      ?? bench.store.endedRun("r1")?.steps["room"]?.decision?.fields
+    #expect(kept == .object(["room": .string("B12"), "seats": .int(30)]))
+  }
+
+  @Test func `an answer at the time limit is late, and the run goes on without it`() async throws {
+    let bench = await HostBench()
+    try await bench.start("r1", RunHostTests.room)
+    await bench.until("r1 waits")
+    await bench.host.stop()
+    let limit = try #require(bench.store.run("r1")?.steps["room"]?.wait?.wakeAt)
+    bench.time.setWallClock(to: limit)
+    let command = await HostBench(bench.store, time: bench.time, isServing: false)
+    let late = try await command.ask(#"{"ask":"answer","run":"r1","fields":{"room":"B12"}}"#)
+    #expect(late.first?.contains("'room' of the run r1 timed out at \(limit)") == true, "\(late)")
+    #expect(bench.store.run("r1")?.steps["room"]?.decision == nil)
+    let next = await HostBench(bench.store, time: bench.time)
+    _ = await next.host.recover()
+    await next.until("r1 succeeded")
+    #expect(try await next.outputs("r1") == #"{"room":"none"}"#)
+  }
+
+  @Test func `an answer that holds a secret is refused`() async throws {
+    let bench = await HostBench()
+    bench.store.secrets.learn([("TOKEN", "sesame-0123456789")])
+    try await bench.start("r1", "steps: [{ id: a, ask: { prompt: Go?, fields: { word: string, more: dyn } } }]")
+    await bench.until("r1 waits")
+    let refused = try await bench.ask(
+      #"{"ask":"answer","run":"r1","fields":{"word":"open sesame-0123456789","more":{"a":["sesame-0123456789"]}}}"#)
+    let text = try #require(refused.first)
+    #expect(text.contains("'fields.word' holds a secret") && text.contains("'fields.more' holds a secret"), "\(text)")
+    #expect(!text.contains("sesame"))
+    #expect(bench.store.run("r1")?.steps["a"]?.decision == nil)
+  }
+
   // MARK: Groups
 
   static func grouped(_ onLimit: String, limit: Int = 1) -> String {

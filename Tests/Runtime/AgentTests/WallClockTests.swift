@@ -29,6 +29,33 @@ import Testing
     #expect(try clock(example.zone).dateWithOffset(instant) == example.withOffset)
   }
 
+  @Test(arguments: [
+    ("2026-11-20T06:30:05.9Z", "Fri 2026-11-20 06:30 UTC"), ("2026-11-20T06:30:00Z", "Fri 2026-11-20 06:30 UTC"),
+    ("1969-12-31T23:59:59Z", "Wed 1969-12-31 23:59 UTC"),
+  ])
+  func `an instant to the minute has no seconds`(_ instant: String, _ minute: String) throws {
+    #expect(try clock("UTC").minute(try #require(Timestamp(instant))) == minute)
+  }
+
+  @Test func `a clock that tells no distances says the same at any time`() throws {
+    let instant = try #require(Timestamp("2026-11-21T06:30:00Z"))
+    for hours in [-40, 0, 40] {
+      let now = try #require(WallClockTests.start.advanced(by: .seconds(hours * 3600)))
+      var clock = try clock("UTC", at: now)
+      clock.tellsDistance = false
+      #expect(clock.fromNow(instant) == "on Sat 2026-11-21 06:30 UTC")
+      #expect(clock.dateFromNow(instant) == "Sat 2026-11-21 06:30 UTC")
+    }
+  }
+
+  @Test(arguments: [
+    (0, "0 ms"), (999_999, "0 ms"), (6_000_000, "6 ms"), (999_999_999, "999 ms"), (1_000_000_000, "1 s"),
+    (7_440_000_000_000, "2 h 4 min"), (-1, "less than a second"),
+  ])
+  func `a short length of time is in milliseconds`(_ nanoseconds: Int, _ words: String) {
+    #expect(TimeSpan(nanoseconds: nanoseconds).inShort == words)
+  }
+
   static let times: [(String, String?)] = [
     ("17:30", "2026-11-20T15:30:00Z"), ("2026-11-21", "2026-11-20T22:00:00Z"),
     ("2026-11-21 02:00", "2026-11-21T00:00:00Z"), ("2026-11-21T02:00:05", "2026-11-21T00:00:05Z"),

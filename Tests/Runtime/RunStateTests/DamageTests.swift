@@ -196,13 +196,13 @@ import Testing
   @Test func `what a newer version wrote is refused by name`() async throws {
     let snapshot = try DamageTests.changing(try await DamageTests.disk(), "/state/state.json") { bytes in
       let text = String(decoding: bytes, as: UTF8.self)
-        .replacing("\"format\": 5", with: "\"format\": 6").replacing("errand 0.1", with: "errand 3.0")
+        .replacing("\"format\": 6", with: "\"format\": 7").replacing("errand 0.1", with: "errand 3.0")
       bytes = Array(text.utf8)
     }
     #expect(
       throws: StateError(
         .newer,
-        "/state/state.json has format 6, which errand 3.0 wrote; this version reads format 5 and older. Use that version, or a newer one."
+        "/state/state.json has format 7, which errand 3.0 wrote; this version reads format 6 and older. Use that version, or a newer one."
       )
     ) { try DamageTests.open(snapshot) }
 
@@ -230,19 +230,19 @@ import Testing
     try await store.append(Example.set("x", .duration(.seconds(90))))
     #expect(
       try text(disk, "/state/journal-1.jsonl") == """
-        {"journal":5,"generation":1,"after":0,"chain":"0000000000000000","program":"errand 0.1"}
-        {"commit":0,"sum":"da0c6800f0d02061"}
+        {"journal":6,"generation":1,"after":0,"chain":"0000000000000000","program":"errand 0.1"}
+        {"commit":0,"sum":"9a37dee26e7d1c6f"}
         {"n":1,"event":"valueSet","at":"2026-11-20T09:00:00Z","name":"x","value":{"$duration":"90s"}}
-        {"commit":1,"sum":"09d6b22af3c6daa8"}
+        {"commit":1,"sum":"364b0d020d2e3e7d"}
 
         """)
     try await store.close()
     #expect(
       try text(disk, "/state/state.json") == """
         {
-          "chain": "09d6b22af3c6daa8",
-          "checksum": "9f82cd6b8bdf67f9",
-          "format": 5,
+          "chain": "364b0d020d2e3e7d",
+          "checksum": "b8af34e5a2da69df",
+          "format": 6,
           "generation": 2,
           "program": "errand 0.1",
           "sequence": 1,

@@ -28,7 +28,7 @@ import Testing
   private static let cases = [
     Case(text: "", lines: []),
     Case(text: "a\nb\n", lines: ["a", "b"]),
-    Case(text: "a\r\n\n b", lines: ["a", "", " b"]),
+    Case(text: "a\r\n\n b", lines: ["a\r", "", " b"]),
     Case(text: "10%\r20%\rdone\n", lines: ["10%\r20%\rdone"]),
     Case(text: "x\u{0}y\u{1B}[2J\n", lines: ["x\u{0}y\u{1B}[2J"]),
     Case(text: "the token is s3cret!\nok\n", secrets: ["s3cret"], lines: ["the token is •••!", "ok"]),

@@ -19,14 +19,36 @@ import Testing
 
   private static func logs(_ disk: FaultyFileSystem) -> RunLogs { RunLogs(folder: "/state/logs", fileSystem: disk) }
 
+  /// Reads a log as a store does.
+  private static func piece(_ logs: RunLogs, _ query: PrintedQuery, of run: String = run) throws -> PrintedPiece {
+    var reader = PrintedReader(query)
+    if let before = query.before {
+      var chunk = try logs.chunk(of: run, at: .line(max(0, max(0, before) - 1)))
+      reader.end(at: chunk, before)
+      while !reader.takeBackwards(chunk), chunk.start.line > 0 {
+        chunk = try logs.chunk(of: run, at: .before(chunk.start))
+      }
+      return reader.piece
+    }
+    var chunk = try logs.chunk(of: run, at: .line(query.from))
+    while !reader.take(chunk), !chunk.isLast { chunk = try logs.chunk(of: run, at: .after(chunk.end)) }
+    return reader.piece
+  }
+
+  private static func query(_ fill: (inout PrintedQuery) -> Void) -> PrintedQuery {
+    var query = PrintedQuery()
+    fill(&query)
+    return query
+  }
+
   private static func all(_ logs: RunLogs, _ run: String = run) throws -> [String] {
     var texts: [String] = []
-    var position = 0
+    var query = query { $0.most = .max }
     while true {
-      let piece = try logs.piece(of: run, from: position)
+      let piece = try piece(logs, query, of: run)
       texts += piece.lines.map(\.text)
+      query.from = piece.next
       if piece.isLast { return texts }
-      position = piece.next
     }
   }
 
@@ -53,7 +75,7 @@ import Testing
     let disk = FaultyFileSystem()
     let logs = Self.logs(disk)
     try logs.add([Self.line("x")], to: run)
-    #expect(try logs.piece(of: run, from: 0) == PrintedPiece(lines: [], next: 0, isLast: true))
+    #expect(try Self.all(logs, run) == [])
     try logs.remove(run)
     #expect(disk.paths.isEmpty)
   }
@@ -73,77 +95,219 @@ import Testing
     #expect(try Self.all(last) == ["four"])
   }
 
-  @Test func `damaged lines are left out, and a position within a line reads from the next one`() throws {
+  @Test func `damaged lines are left out, and counted`() throws {
     let disk = FaultyFileSystem()
     let logs = Self.logs(disk)
     try logs.add([Self.line("one"), Self.line("two"), Self.line("three")], to: Self.run)
     disk[Self.file]?[100] = 0
     #expect(try Self.all(logs) == ["one", "three"])
-    #expect(try logs.piece(of: Self.run, from: 3).lines.map(\.text) == ["three"])
-    #expect(try logs.piece(of: Self.run, from: -9).lines.map(\.text) == ["one", "three"])
-    #expect(try logs.piece(of: Self.run, from: .max).lines == [])
+    #expect(try Self.piece(logs, Self.query { $0.from = 1 }).numbers == [3])
+    #expect(try Self.piece(logs, Self.query { $0.before = .max }).numbers == [1, 3])
+    #expect(try Self.piece(logs, Self.query { $0.from = .max }).lines == [])
     disk[Self.file] = [UInt8](repeating: 0, count: 3 << 20)
-    #expect(try Self.all(logs) == [])
+    #expect(try Self.all(Self.logs(disk)) == [])
+    #expect(try Self.piece(Self.logs(disk), Self.query { $0.before = .max }).lines == [])
   }
 
-  @Test func `a log is read in pieces`() throws {
+  @Test func `a record of several lines begins with their number, and the lines of older logs have none`() throws {
     let disk = FaultyFileSystem()
     let logs = Self.logs(disk)
-    let lines = (0..<20_000).map { Self.line("line \($0)") } + [Self.line(String(repeating: "\u{1}", count: 65_536))]
+    let lines =
+      ["a", "b \\n \"lines\":7,", ""].map { Self.line($0) } + [Self.line("c", .errors), Self.line("d", at: 1)]
+    try logs.add(PrintedLine.joined(lines), to: Self.run)
+    #expect(
+      String(decoding: disk[Self.file] ?? [], as: UTF8.self) == #"""
+        {"lines":3,"step":"a","attempt":1,"stream":"output","at":"2026-11-20T09:00:00Z","text":"a\nb \\n \"lines\":7,\n"}
+        {"step":"a","attempt":1,"stream":"errors","at":"2026-11-20T09:00:00Z","text":"c"}
+        {"step":"a","attempt":1,"stream":"output","at":"2026-11-20T09:00:01Z","text":"d"}
+
+        """#)
+    let piece = try Self.piece(logs, Self.query { _ in })
+    #expect(piece.lines == lines && piece.numbers == [1, 2, 3, 4, 5] && piece.next == 5 && piece.isLast)
+    // No record is longer than a line may be.
+    let long = PrintedLine.joined((0..<100).map { _ in Self.line(String(repeating: "x", count: 1000)) })
+    #expect(long.map(\.lineCount) == [65, 35])
+  }
+
+  /// A log with records of one line and of many, and the text of each line.
+  private static func large(_ logs: RunLogs, _ count: Int = 10_000) throws -> [String] {
+    var texts: [String] = []
+    while texts.count < count {
+      let block = (0..<[1, 1, 300, 7][texts.count % 4]).map { "line \(texts.count + $0)" }
+      texts += block
+      try logs.add(
+        PrintedLine.joined(block.map { line($0, step: texts.count % 3 == 0 ? "a" : "b", at: texts.count) }), to: run)
+    }
+    return texts
+  }
+
+  @Test func `every line is found from both sides, with an index, without it, and with a wrong one`() throws {
+    let disk = FaultyFileSystem()
+    let texts = try Self.large(Self.logs(disk))
+    let index = "/state/logs/2025-11/\(Self.run).index"
+    let whole = try #require(disk[index])
+    #expect(whole.count >= 32 * (texts.count / 1300) && whole.count % 32 == 0)
+    var damaged = whole
+    damaged[damaged.count / 2] ^= 1
+    let cases: [[UInt8]?] = [
+      whole, nil, [], Array(whole.prefix(40)), damaged, whole + whole.suffix(7), [UInt8](repeating: 7, count: 64),
+      Array(whole.suffix(32)),
+    ]
+    for (number, bytes) in cases.enumerated() {
+      disk[index] = bytes
+      let logs = Self.logs(disk)
+      #expect(try Self.all(logs) == texts, "index \(number)")
+      for place in [0, 1, 999, 1000, 1001, 5000, texts.count - 1] {
+        let later = try Self.piece(
+          logs,
+          Self.query {
+            $0.from = place
+            $0.most = 2
+          })
+        #expect(later.lines.map(\.text) == Array(texts[place...].prefix(2)), "index \(number), after \(place)")
+        let earlier = try Self.piece(
+          logs,
+          Self.query {
+            $0.before = place
+            $0.most = 2
+          })
+        #expect(earlier.lines.map(\.text) == Array(texts[..<place].suffix(2)), "index \(number), before \(place)")
+        #expect(earlier.next == place)
+      }
+      // A missing one is made anew.
+      if number != 4, number != 7 { #expect(disk[index] == whole, "index \(number)") }
+    }
+    // An older version adds lines without an index.
+    disk[index] = Array(whole.prefix(64))
+    disk[Self.file]? += Self.line("the end").bytes
+    let logs = Self.logs(disk)
+    #expect(try Self.piece(logs, Self.query { $0.before = .max }).lines.last?.text == "the end")
+    #expect(try Self.piece(logs, Self.query { $0.before = .max }).numbers.last == texts.count + 1)
+  }
+
+  @Test func `a page reads only a part of a long log`() throws {
+    let disk = FaultyFileSystem()
+    let logs = Self.logs(disk)
+    let text = String(repeating: "x", count: 100)
+    for block in 0..<100 {
+      try logs.add((0..<1000).map { Self.line("\(block * 1000 + $0) \(text)") }, to: Self.run)
+    }
+    for query in [
+      Self.query { $0.before = .max }, Self.query { $0.from = 50_000 }, Self.query { $0.before = 50_000 },
+    ] {
+      let before = disk.bytesRead
+      #expect(try Self.piece(logs, query).lines.count == 1000)
+      #expect(disk.bytesRead - before < 2 << 20)
+    }
+  }
+
+  @Test func `the lines of a step and of an attempt are told from those of others`() throws {
+    let disk = FaultyFileSystem()
+    let logs = Self.logs(disk)
+    var lines: [PrintedLine] = []
+    for (step, attempt) in [("a", 1), ("ab", 1), ("a/b", 2), ("a", 2), ("\",\"attempt\":9,\"", 3)] {
+      var line = Self.line("of \(step) \(attempt)", step: step)
+      line.attempt = attempt
+      lines.append(line)
+    }
     try logs.add(lines, to: Self.run)
-    let first = try logs.piece(of: Self.run, from: 0)
-    #expect(first.lines.count < 4000)
-    #expect(!first.isLast)
-    #expect(try Self.all(logs) == lines.map(\.text))
+    func texts(_ step: StepPath?, _ attempt: Int?) throws -> [String] {
+      try Self.piece(
+        logs,
+        Self.query {
+          $0.step = step
+          $0.attempt = attempt
+        }
+      ).lines.map(\.text)
+    }
+    #expect(try texts("a", nil) == ["of a 1", "of a/b 2", "of a 2"])
+    #expect(try texts("a", 2) == ["of a/b 2", "of a 2"])
+    #expect(try texts(nil, 1) == ["of a 1", "of ab 1"])
+    #expect(try texts(nil, 9) == [])
+    #expect(try texts("\",\"attempt\":9,\"", nil) == ["of \",\"attempt\":9,\" 3"])
+    #expect(
+      try Self.piece(
+        logs,
+        Self.query {
+          $0.step = "a"
+          $0.before = .max
+          $0.most = 1
+        }
+      ).numbers == [4])
   }
 
-  @Test func `the last lines of a log are read from its end`() throws {
+  @Test func `a text is searched for as it is shown, with the lines around it`() throws {
     let disk = FaultyFileSystem()
     let logs = Self.logs(disk)
-    try logs.add((0..<20_000).map { Self.line("line \($0)") }, to: Self.run)
-    let size = disk[Self.file]?.count ?? 0
-    let end = try logs.piece(of: Self.run, from: -2)
-    #expect(end.lines.map(\.text) == ["line 19998", "line 19999"])
-    #expect(end.isLast && end.next == size)
-    // No more than one piece of the log.
-    #expect(try logs.piece(of: Self.run, from: -20_000).lines.count < 4000)
-    #expect(try logs.piece(of: Self.run, from: .min).lines.last?.text == "line 19999")
-    let long = String(repeating: "\u{1}", count: 65_536)
-    try logs.add([Self.line(long)], to: Self.run)
-    #expect(try logs.piece(of: Self.run, from: -1).lines.map(\.text) == [long])
-    #expect(try logs.piece(of: "none", from: -1).lines == [])
+    var texts = (0..<5000).map { "line \($0)" }
+    texts[100] = "\u{1B}[1;31mERR\u{1B}[0mor: äöü 🦀"
+    texts[102] = "10%\r20%\rerror again"
+    texts[3000] = "an \"ERROR\"\t\\ it is"
+    texts[4000] = "errors\r\u{1B}[Knone"
+    texts[4999] = "\u{1B}]8;;https://example.org\u{7}error\u{1B}]8;;\u{7}"
+    for start in stride(from: 0, to: texts.count, by: 50) {
+      let block = texts[start..<start + 50].map { Self.line($0) }
+      try logs.add(start % 100 == 0 ? PrintedLine.joined(block) : block, to: Self.run)
+    }
+    func found(_ text: String, from: Int = 0, most: Int = 100) throws -> PrintedPiece {
+      try Self.piece(
+        logs,
+        Self.query {
+          $0.find = text
+          $0.from = from
+          $0.most = most
+        })
+    }
+    let errors = try found("error")
+    #expect(errors.matches == [101, 103, 3001, 5000])
+    #expect(errors.numbers == Array(99...105) + Array(2999...3003) + Array(4998...5000))
+    #expect(errors.lines.map(\.text) == errors.numbers.map { texts[$0 - 1] })
+    #expect(errors.isLast && errors.next == 5000)
+    #expect(
+      try found("🦀").matches == [101] && found("ÄÖÜ").matches == [] && found("\"error\"\t\\ it").matches == [3001])
+    #expect(try found("line 4321").numbers == Array(4320...4324))
+    let first = try found("error", most: 6)
+    #expect(first.numbers == Array(99...104) && !first.isLast)
+    #expect(try found("error", from: first.next).matches == [3001, 5000])
+    #expect(try found("nothing of it").lines == [] && found("").lines.count == 100)
   }
 
-  @Test func `a run has 16 MiB, and the last line says that it is full`() throws {
+  @Test func `a run has 256 MiB of text, and the last line says that it is full`() throws {
     let disk = FaultyFileSystem()
-    let logs = Self.logs(disk)
     let text = String(repeating: "x", count: 60_000)
-    for _ in 0..<300 { try logs.add([Self.line(text)], to: Self.run) }
-    #expect((disk[Self.file]?.count ?? 0) <= PrintedLine.mostOfRun)
-    #expect((disk[Self.file]?.count ?? 0) > PrintedLine.mostOfRun - 70_000)
-    let full = "the log of this run has reached 16 MiB; what is printed from here on isn't kept"
-    #expect(try Self.all(logs).last == full)
+    try Self.logs(disk).add([Self.line(text)], to: Self.run)
+    // An index that counts more than there is, so that no test writes so much.
+    let place = try #require(disk[Self.file]?.count)
+    let words = [1, place, PrintedLine.mostOfRun - 100_000].map { UInt64($0) }
+    let sum = words.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ $1) &* 0x0000_0100_0000_01B3 }
+    disk["/state/logs/2025-11/\(Self.run).index"] = (words + [sum]).flatMap { word in
+      withUnsafeBytes(of: word.littleEndian) { Array($0) }
+    }
+    let logs = Self.logs(disk)
+    for _ in 0..<3 { try logs.add([Self.line(text)], to: Self.run) }
+    let full = "the log of this run has reached 256 MiB; what is printed from here on isn't kept"
+    #expect(try Self.all(logs) == [text, text, full])
     // Another process knows it too, though a short line would fit.
     let other = Self.logs(disk)
     try other.add([Self.line("short")], to: Self.run)
     #expect(try Self.all(other).last == full)
   }
 
-  @Test func `memory keeps as much`() async throws {
-    let store = MemoryStateStore()
-    let text = String(repeating: "x", count: 60_000)
-    for _ in 0..<300 { store.keepPrinted([Self.line(text)], ofRun: "r") { _ in } }
-    var texts: [String] = []
-    var position = 0
-    while true {
-      let piece = try await store.printed(ofRun: "r", from: position)
-      texts += piece.lines.map(\.text)
-      position = piece.next
-      if piece.isLast { break }
-    }
-    #expect(texts.last == "the log of this run has reached 16 MiB; what is printed from here on isn't kept")
-    #expect(texts.reduce(0) { $0 + $1.utf8.count } < PrintedLine.mostOfRun)
-    #expect(texts.count > 250)
+  @Test func `text is counted, and not the JSON around it`() {
+    var size = PrintedLine.mostOfRun - 12
+    let lines = [Self.line("\u{1B}\u{1B}", step: String(repeating: "s", count: 500)), Self.line("12345678")]
+    #expect(PrintedLine.fitting(lines, after: &size) == lines && size == PrintedLine.mostOfRun)
+    #expect(PrintedLine.fitting([Self.line("")], after: &size).map(\.stream) == [.note])
+    #expect(PrintedLine.fitting([Self.line("")], after: &size) == [])
+  }
+
+  @Test func `an attempt has 64 MiB of text, and the last line says that it is full`() {
+    var size: Int? = PrintedLine.mostOfAttempt - 5
+    #expect(PrintedLine.fitting([Self.line("1234")], ofAttemptAfter: &size) == [Self.line("1234")])
+    let note = "this attempt has printed 64 MiB, the most that the log keeps; what follows isn't kept"
+    #expect(
+      PrintedLine.fitting([Self.line("", .errors), Self.line("x")], ofAttemptAfter: &size) == [Self.line(note, .note)])
+    #expect(size == nil && PrintedLine.fitting([Self.line("")], ofAttemptAfter: &size) == [])
   }
 
   @Test func `a disk that is full costs the log and is told once`() async throws {
@@ -236,6 +400,7 @@ import Testing
     _ = try doctor.repair()
     #expect(try doctor.examine().findings.isEmpty)
     #expect(try Self.all(Self.logs(disk)) == ["it is •••"])
+    #expect(!disk.paths.contains { $0.hasSuffix(".index") })
   }
 
   @Test(arguments: [

@@ -146,6 +146,25 @@ import Testing
     #expect(try State(reading: state.encoded()) == state)
   }
 
+  @Test func `a step asks for values, is answered once, and forgets both when it is erased`() throws {
+    var wait = WaitRecord(.ask, prompt: "Which room?")
+    wait.fields = .object(["room": .string("string")])
+    var answer = DecisionRecord(isApproved: true, by: "ana", at: instant(5))
+    answer.fields = .object(["room": .string("B12")])
+    let given = StateEvent.answerGiven(DecisionGiven(run: "r", step: "ask", decision: answer))
+    var state = try Example.fold([Example.created("r")])
+    #expect(throws: RecordError.self) { try state.apply(given) }
+    try state.apply(.stepWaits(StepWaits(run: "r", at: instant(1), step: "ask", now: instant(1), wait: wait)))
+    try state.apply(given)
+    #expect(throws: RecordError.self) { try state.apply(given) }
+    let step = try #require(state.runs["r"]?.steps["ask"])
+    #expect(step.wait == wait && step.decision == answer && !step.asksPerson)
+    #expect(try State(reading: state.encoded()) == state)
+    let erased = step.erased
+    #expect(erased.wait?.fields == nil && erased.decision?.fields == .map(ValueMap()))
+    #expect(erased.decision?.words == "answered by ana")
+  }
+
   // MARK: Rows
 
   /// A slot that the run `r` was in the way of.

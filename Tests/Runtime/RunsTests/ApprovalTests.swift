@@ -36,7 +36,7 @@ import Testing
     var testDescription: String { name }
   }
 
-  static let decided = #""by":"ana","at":"2026-11-20T10:30:00Z""#
+  static let decided = #""by":"ana","at":"2026-11-20T10:30:00Z","via":"command""#
   static let sent = ["n", "send", "over: false"]
 
   static let examples: [Example] = [

@@ -69,6 +69,8 @@ final class Bench: Sendable {
   let recipe: Recipe
   let secrets: Secrets
   private let chance: Double
+  /// The URL of the agent's pages, if it has any.
+  private let base: String?
   private let inputs: ValueMap
   let services: Services
   /// The recipe, read to be planned.
@@ -83,8 +85,9 @@ final class Bench: Sendable {
   init(
     _ text: String, calling files: [String: String] = [:], inputs: ValueMap = ValueMap(),
     secrets: [String: String] = [:], chance: Double = 0, dyingAt point: CrashingStore.Point? = nil,
-    limits: ConnectionLimits? = nil
+    limits: ConnectionLimits? = nil, base: String? = nil
   ) throws {
+    self.base = base
     let catalog = ActionCatalog([BenchPlugin.self, StorePlugin.self])
     var environment = RecipeEnvironment(catalog: catalog) { path throws(FileError) in
       guard let text = files[path] else { throw FileError(.read, path, .system(2)) }
@@ -121,12 +124,11 @@ final class Bench: Sendable {
   var record: RunRecord { get throws { try #require(store.run("r1")) } }
 
   func create() async throws {
-    try await store.memory.append([
-      .runCreated(
-        RunCreated(
-          run: "r1", at: time.now(), recipe: recipe.name, file: "test.yaml", texts: .inline(.map(ValueMap())),
-          inputs: .map(inputs), program: "test"))
-    ])
+    var run = RunCreated(
+      run: "r1", at: time.now(), recipe: recipe.name, file: "test.yaml", texts: .inline(.map(ValueMap())),
+      inputs: .map(inputs), program: "test")
+    run.base = base
+    try await store.memory.append([.runCreated(run)])
   }
 
   /// Resumes the run in a new program.

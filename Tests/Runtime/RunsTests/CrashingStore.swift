@@ -61,6 +61,9 @@ final class CrashingStore: LocalStateStore {
   func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
     try await memory.finishedRuns(query)
   }
+  func linkKey(renewed isRenewed: Bool) async throws(StateError) -> LinkKey {
+    try await memory.linkKey(renewed: isRenewed)
+  }
   func finishedRun(_ id: String) async throws(StateError) -> RunRecord? { try await memory.finishedRun(id) }
   func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] { try await memory.slots(query) }
   func putBlob(_ bytes: [UInt8]) async throws(StateError) -> BlobReference {
@@ -74,8 +77,8 @@ final class CrashingStore: LocalStateStore {
   ) {
     if !isDead { memory.keepPrinted(lines, ofRun: id, orElse: fail) }
   }
-  func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece {
-    try await memory.printed(ofRun: id, from: position)
+  func printed(ofRun id: String, at point: PrintedPoint) async throws(StateError) -> PrintedChunk {
+    try await memory.printed(ofRun: id, at: point)
   }
   func removeLog(ofRun id: String) async throws(StateError) { try await memory.removeLog(ofRun: id) }
   func compact() async throws(StateError) { try await memory.compact() }

@@ -254,6 +254,30 @@ import Testing
       ])
   }
 
+  @Test func `questions for values are answered by values that are known later`() async throws {
+    try await expect(
+      """
+      steps:
+        - id: room
+          ask:
+            prompt: Which room?
+            fields: { room: string, seats: int, note: "string?" }
+            by: [ana]
+        - id: late
+          ask: { prompt: Sure?, fields: { isSure: bool }, timeout: 1d, onTimeout: continue }
+        - { id: w, uses: bench.putShown, with: { name: w, value: 1 } }
+      outputs:
+        room: ${{ steps.room.fields.room }}
+        seats: ${{ steps.room.fields.seats + 1 }}
+      """,
+      gives: [
+        "room: would ask ana for room, seats, note: Which room? (assumed answered)",
+        "late: would ask for isSure: Sure? (assumed answered)",
+        "w bench.putShown: w 0 → 1",
+        #"{"room":"(known after 'room')","seats":"(known after 'room')"}"#,
+      ])
+  }
+
   @Test func `what uses something up is not called, and what repeats is asked once`() async throws {
     try await expect(
       """

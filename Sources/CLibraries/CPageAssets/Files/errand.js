@@ -6,6 +6,8 @@
   let isGoing = 0;
 
   document.addEventListener('keydown', (event) => {
+    // A page that is shown alone leads nowhere.
+    if (!document.querySelector('nav.pages')) return;
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
     const key = event.key;
     if (Date.now() - isGoing < 1500 && goals[key]) location.href = goals[key];
@@ -18,12 +20,60 @@
     if (key === '/' || key === 'j' || key === 'k') event.preventDefault();
   });
 
+  // How far an instant is from now, in the words of the agent and to the minute.
+  function distance(at) {
+    const ahead = at - Date.now();
+    const minutes = Math.floor(Math.abs(ahead) / 60000);
+    const [hours, days] = [Math.floor(minutes / 60), Math.floor(minutes / 1440)];
+    const parts = days ? [[days, days === 1 ? 'day' : 'days'], [hours % 24, 'h']] : [[hours, 'h'], [minutes % 60, 'min']];
+    const words = parts.filter(([count]) => count).map((part) => part.join(' ')).join(' ');
+    if (!words) return ahead > 0 ? 'in less than a minute' : 'just now';
+    return ahead > 0 ? `in ${words}` : `${words} ago`;
+  }
+
+  // Pages name instants, so that they stay the same while nothing happens.
+  function tellDistances() {
+    for (const time of document.querySelectorAll('time[data-ago]')) {
+      const at = Date.parse(time.dateTime);
+      if (Number.isNaN(at)) continue;
+      time.dataset.at ??= time.textContent;
+      const words = time.dataset.ago === 'beside' ? `${time.dataset.at} (${distance(at)})` : distance(at);
+      if (time.textContent !== words) time.textContent = words;
+    }
+  }
+  tellDistances();
+  setInterval(tellDistances, 60000);
+  document.addEventListener('htmx:afterSwap', tellDistances);
+
+  // A page that is up to date may have a new version all the same, which it names the next time.
+  document.addEventListener('htmx:afterRequest', (event) => {
+    const { xhr } = event.detail;
+    const seen = xhr.status === 204 && xhr.getResponseHeader('Errand-Seen');
+    if (seen) document.getElementById('live')?.setAttribute('hx-headers', JSON.stringify({ 'Errand-Seen': seen }));
+  });
+
   // To the next row or the one before.
   function move(by) {
     const links = [...document.querySelectorAll('ul.rows > li .grow > a, table.steps td:first-child a, table.list td:first-child a')];
     const now = links.indexOf(document.activeElement);
     links[Math.min(links.length - 1, Math.max(0, now + by))]?.focus();
   }
+
+  // The rows of a long question are filtered while somebody types.
+  let typed = 0;
+  document.addEventListener('input', (event) => {
+    const form = event.target.form;
+    if (form?.id !== 'find') return;
+    const mine = ++typed;
+    setTimeout(async () => {
+      if (mine !== typed) return;
+      const answer = await fetch(`${location.pathname}?${new URLSearchParams(new FormData(form))}`).catch(() => null);
+      if (!answer?.ok || mine !== typed) return;
+      const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+      const [next, now] = [page, document].map((d) => d.getElementById('rows'));
+      if (next && now) now.replaceWith(next);
+    }, 150);
+  });
 
   // Nobody looks at a page in the background.
   document.addEventListener('htmx:beforeRequest', (event) => { if (document.hidden) event.preventDefault(); });
@@ -58,7 +108,6 @@
     const isFilledIn = event.detail.shouldSwap && fields.some((field) => field === document.activeElement || isChanged(field));
     if (isFilledIn) {
       event.detail.shouldSwap = false;
-      // Times that have gone on are no news.
       const page = new DOMParser().parseFromString(event.detail.serverResponse, 'text/html');
       const [next, now] = [page, document].map((d) => d.getElementById("announcement")?.textContent);
       if (next !== now) return stale(`${next} (this page waits while you fill in a form)`);
@@ -74,7 +123,7 @@
     kept = {
       open: [...live.querySelectorAll('details[open] > summary')].map(name),
       focus: live.contains(document.activeElement) ? name(document.activeElement) : null,
-      scrolled: [...live.querySelectorAll('pre, .scroll')].map((box) => [
+      scrolled: [...live.querySelectorAll('pre, .scroll, .log')].map((box) => [
         // What is looked at from its end is followed.
         box.scrollLeft, box.scrollTop > 0 && box.scrollTop + box.clientHeight >= box.scrollHeight - 4 ? 1e9 : box.scrollTop,
       ]),
@@ -84,7 +133,7 @@
     const live = document.getElementById('live');
     if (!kept || !live) return;
     live.querySelectorAll('details > summary').forEach((s) => { if (kept.open.includes(name(s))) s.parentElement.open = true; });
-    live.querySelectorAll('pre, .scroll').forEach((box, i) => { if (kept.scrolled[i]) [box.scrollLeft, box.scrollTop] = kept.scrolled[i]; });
+    live.querySelectorAll('pre, .scroll, .log').forEach((box, i) => { if (kept.scrolled[i]) [box.scrollLeft, box.scrollTop] = kept.scrolled[i]; });
     if (kept.focus) [...live.querySelectorAll('a, button, summary, [tabindex]')].find((e) => name(e) === kept.focus)?.focus({ preventScroll: true });
     kept = null;
   });

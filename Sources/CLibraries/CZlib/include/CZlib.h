@@ -1,10 +1,13 @@
-// zlib, loaded at first use, for answers that are compressed.
+// zlib, loaded at first use, for compressed answers, of servers and of errand.
 
 #pragma once
 #include <stddef.h>
 #include <zlib.h>
 
 #define CZLIB_FUNCTIONS(F) \
+  F(deflate) \
+  F(deflateEnd) \
+  F(deflateInit2_) \
   F(inflate) \
   F(inflateEnd) \
   F(inflateInit2_) \
@@ -24,6 +27,9 @@ const char *_Nullable czlib_load(void);
 
 /// What unpacking a piece came to.
 enum CZlibResult { CZLIB_MORE, CZLIB_END, CZLIB_DAMAGED };
+
+/// Packs all of it as gzip; gives how long it is, or 0 if there isn't room, or no memory.
+size_t czlib_pack(const void *_Nonnull input, size_t count, void *_Nonnull output, size_t room, int level);
 
 /// One stream that is unpacked.
 struct CZlibStream;
