@@ -64,7 +64,7 @@ package struct ListSteps: Operation {
   ) async throws(RequestRefusedError) -> Answer {
     let record = try await agent.stored(run.id).record()
     var answer = listed(record.stepsInOrder)
-    answer.names = try await agent.names(ofSteps: answer.steps, in: record)
+    answer.names = await agent.names(ofSteps: answer.steps, in: record)
     return answer
   }
 
@@ -99,12 +99,11 @@ package struct ListSteps: Operation {
 }
 
 extension AgentParts {
-  /// The names that a run's recipe gives some of its steps.
-  fileprivate func names(
-    ofSteps steps: [StepRecord], in run: RunRecord
-  ) async throws(RequestRefusedError) -> [StepPath: String] {
-    guard let findNames = served?.findNames, !steps.isEmpty else { return [:] }
-    let texts = try await kept { () async throws(StateError) in try await store.value(run.origin.texts) }
+  /// The names that a run's recipe gives some of its steps; none if its texts can't be read any more.
+  fileprivate func names(ofSteps steps: [StepRecord], in run: RunRecord) async -> [StepPath: String] {
+    guard let findNames = served?.findNames, !steps.isEmpty, let texts = try? await store.value(run.origin.texts) else {
+      return [:]
+    }
     return await findNames(run, texts, steps.map(\.path)).mapValues { store.secrets.finder.redact($0) }
   }
 }
