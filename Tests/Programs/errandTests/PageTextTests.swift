@@ -105,7 +105,7 @@ import Testing
     let help = try await browser.get("/help")
     #expect(help.status == 200 && help.text.utf8.count <= 100_000)
     for part in [
-      "<a href=\"/actions/shell.run\"><code>shell.run</code></a>", "<strong><code>script</code></strong>",
+      "<a href=\"/actions/shell.run\"><code>shell.run</code></a>", "<strong><code>effect</code></strong>",
       "<a href=\"/help/functions#part-1\">", "<code>stats</code></a>: stats.mean, ",
     ] { #expect(help.text.contains(part), "\(part): \(help.text)") }
     let functions = try await browser.get("/help/functions")
