@@ -390,6 +390,24 @@ def answers(browser, name):
     browser.activate("the button that lists the slots", "form#backfill button")
     expect("Start 2 runs" in browser.text, f"the backfill lists no slots:\n{browser.text}")
     yield "/schedules/hostile/backfill"
+    # A form that is refused says so in its title, has the focus at its faults, and leads from there to the field.
+    browser.open("/schedules/hostile")
+    browser.enter("the start", "[name='from']", "yesterday")
+    browser.enter("the end", "[name='to']", "2026-01-12")
+    browser.activate("the button that lists the slots", "form#backfill button")
+    expect(browser.driver.title.startswith("Error: "), f"the title of a refused form is {browser.driver.title}")
+    focused = "return document.activeElement.id"
+    until(lambda: browser.ask(focused) == "faults", lambda: f"the focus is at {browser.ask(focused)}, not at the faults")
+    browser.tab_to("the link to the field", "#faults a")
+    browser.press(Keys.ENTER)
+    until(lambda: browser.ask(focused) == "from", lambda: f"the focus is at {browser.ask(focused)}, not at the field")
+    kept = browser.driver.find_element(By.NAME, "from").get_property("value")
+    expect(kept == "yesterday", f"the start is now: {kept}")
+    yield "/schedules/hostile/backfill"
+    if browser.scripts:
+        browser.open("/runs")
+        browser.press("/")
+        expect(browser.ask("return document.activeElement.matches('main input')"), "/ leads to no field")
     browser.open("/state")
     browser.activate("the link to tokens", "a[href='/tokens']")
     browser.enter("the token's name", "[name='name']", name)

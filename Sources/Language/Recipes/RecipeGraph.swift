@@ -111,7 +111,7 @@ package struct RecipeGraph: Sendable {
 
   private mutating func add(_ step: Step, path: String) -> Int {
     let number = nodes.count
-    var node = Node(shape: step.shape, path: path, title: step.called, words: step.words)
+    var node = Node(shape: step.shape, path: path, title: step.shortTitle, words: step.words)
     if case .action(let call) = step.kind { node.action = call.action.id }
     nodes.append(node)
     connect(step.ownReferences.filter { !step.gives($0.name) }, to: number)
@@ -230,24 +230,6 @@ extension Step {
     case .block, .cases: .block
     case .call: .call
     case .failure: .failure
-    }
-  }
-
-  /// The step's title.
-  fileprivate var called: String {
-    if let name { return name }
-    if let id { return id }
-    return switch kind {
-    case .action(let call): call.action.id
-    case .bindings: "let"
-    case .wait: "wait"
-    case .approval: "approve"
-    case .ask: "ask"
-    case .parallel: "parallel"
-    case .block: "steps"
-    case .cases(let cases): cases.isSwitch ? "switch" : "steps"
-    case .call: "call"
-    case .failure: "fail"
     }
   }
 

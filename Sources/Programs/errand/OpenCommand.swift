@@ -17,6 +17,7 @@ struct OpenCommand: DispatchedCommand {
       try await !session.access.asking(isReading: true, isServed)
     {
       console.say("this folder is served in a sandbox; other commands reach it with --state \(state.shellQuoted)")
+      console.say("to open it again, from any folder: \(OpenCommand.again(session.workspace, inState: state))")
       session = try await dispatch.session(inState: state)
     }
     let link = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
@@ -33,6 +34,12 @@ struct OpenCommand: DispatchedCommand {
     }
     console.say("opened in the browser")
     return .done
+  }
+
+  /// The whole command that opens the pages of an agent in a sandbox, whichever folder it is entered in.
+  static func again(_ workspace: Workspace, inState state: String) -> String {
+    let configuration = workspace.configurationPath.map { " --config \($0.shellQuoted)" } ?? ""
+    return "errand\(configuration) --state \(state.shellQuoted) open"
   }
 
   /// Hands an address to the desktop; false if there is no program for that.

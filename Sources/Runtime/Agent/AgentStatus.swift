@@ -15,12 +15,15 @@ package struct AgentStatus: Sendable {
 
   /// Whether every service is made up.
   package var isSandbox: Bool
+  /// The folders whose paths are for callers on the machine alone.
+  package var paths: ServerPaths
 
   package init(
     pid: Int, version: String, isServing: Bool, since: Timestamp, folder: String, database: String? = nil,
-    isSandbox: Bool = false
+    isSandbox: Bool = false, paths: ServerPaths = ServerPaths()
   ) {
     self.isSandbox = isSandbox
+    self.paths = paths
     self.pid = pid
     self.version = version
     self.isServing = isServing

@@ -70,7 +70,7 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
 
   /// Reads a refusal from another program, whose texts are safe for terminals from here on.
   package init(reading value: Value) throws(RecordError) {
-    guard let kind = value["kind"]?.string.flatMap(Kind.init(word:)), let message = value["message"]?.string else {
+    guard let kind = value["kind"]?.string.flatMap(Kind.init(rawValue:)), let message = value["message"]?.string else {
       throw RecordError("a refusal of an unknown kind: \(value["message"]?.string?.safe ?? "")")
     }
     self.init(kind, message.safeText())
@@ -121,6 +121,16 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     return displayed
   }
 
+  /// The refusal with other words, such as without the paths of the agent's machine.
+  package func mapTexts(_ change: (String) -> String) -> RequestRefusedError {
+    var changed = self
+    changed.message = change(message)
+    changed.overHTTP = overHTTP.map(change)
+    changed.changes = changes.map(change)
+    for index in faults.indices { changed.faults[index].message = change(faults[index].message) }
+    return changed
+  }
+
   /// A plan that no longer holds.
   package init(planChanged message: String, _ changes: [String]) {
     self.init(.planChanged, ([message] + changes).joined(separator: "\n"))
@@ -169,13 +179,6 @@ extension RequestRefusedError {
       for item in given where item.name.hasSameScalars(as: name) { if case .text = item.input { member = "texts" } }
       return Fault(message: fault.message, pointer: "/\(member)/\(name.asPointerPart)")
     }
-  }
-}
-
-extension RequestRefusedError.Kind {
-  /// The kind of a word on the wire; `moved` is the name of `planChanged` in 0.5.0, read for one release.
-  package init?(word: String) {
-    self.init(rawValue: word == "moved" ? "planChanged" : word)
   }
 }
 

@@ -16,6 +16,8 @@ package struct ServedRecipes: Sendable {
   /// Says why a run is in its state; without it, as far as that can be told without the run's recipe.
   package var explain: Explainer?
   package var findInput: InputFinder?
+  /// Finds the names that a run's recipe gives its steps.
+  package var findNames: NameFinder?
   /// Finds the files that the actions of a run say they wrote.
   package var findFiles: FileFinder?
   /// Reads such a file, if nothing has changed it since.
@@ -40,13 +42,16 @@ package struct ServedRecipes: Sendable {
   /// Computes the input of a step again, with marks for secrets, and finds the step in its recipe.
   package typealias InputFinder =
     @Sendable (_ facts: RunFacts, _ step: StepPath) async -> (input: StepReplay.Input, place: RecipePlace?)
+  /// Finds the names of steps, by the paths of their records; steps without a name are left out.
+  package typealias NameFinder =
+    @Sendable (_ run: RunRecord, _ texts: Value, _ paths: [StepPath]) async -> [StepPath: String]
   package typealias FileFinder = @Sendable (_ run: RunRecord, _ texts: Value) async -> [WrittenFile]
   package typealias FileReader = @Sendable (_ file: WrittenFile) async throws(RequestRefusedError) -> [UInt8]
   /// Makes the plan of a run without starting it.
   package typealias Planner =
     @Sendable (_ run: RunCreated) async throws(RequestRefusedError) -> PlanRecord.MadeForRun
   /// Looks at the connections and at the secrets that are needed.
-  package typealias Survey = @Sendable () async -> (connections: [ConnectionRecord], secrets: [SecretRecord])
+  package typealias Survey = @Sendable () async -> ConnectionsAndSecrets
 
   package init(_ folders: [String], in environment: RecipeEnvironment) {
     self.folders = folders

@@ -113,9 +113,13 @@ extension Pages {
     if request.may(.approve), let step = run.steps.select({ $0.pointee.asksPerson }).first {
       parts.append(
         .element(
-          "a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], Markup(step.callToAct)))
+          "a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], Markup(step.callToAct),
+          Part.unseen(" step \(step.path) of \(run.recipe), \(Part.short(run: run.id))")))
     } else if run.status == .uncertain, request.may(.steer) {
-      parts.append(.element("a", ["class": "button main", "href": pagePath("runs", run.id)], "Resolve"))
+      parts.append(
+        .element(
+          "a", ["class": "button main", "href": pagePath("runs", run.id)], "Resolve",
+          Part.unseen(" \(run.recipe), \(Part.short(run: run.id))")))
     }
     return Markup(parts)
   }

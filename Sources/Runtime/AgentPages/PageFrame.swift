@@ -18,6 +18,8 @@ package struct PageFrame {
   var version = PageVersion()
   /// Whether it is shown without a way to other pages.
   var isAlone = false
+  /// Whether it shows a form that was refused: its title says so first, and nothing replaces the form.
+  var isRefused = false
   var content: Markup
   /// A digest of the content of a live page.
   private let digest: String
@@ -91,7 +93,7 @@ package struct PageFrame {
           "form", ["class": "who", "method": "post", "action": "/logout"], .element("span", [:], Markup(visitor)),
           .element("button", ["class": "plain"], "Log out")))
     }
-    let title = isAlone ? self.title : "\(self.title) · Errand"
+    let title = (isRefused ? "Error: " : "") + (isAlone ? self.title : "\(self.title) · Errand")
     return .element(
       "html", ["lang": "en"],
       .element(
@@ -123,7 +125,7 @@ package struct PageFrame {
   }
 
   private var main: Markup {
-    guard let live, let seconds = live.seconds else {
+    guard let live, let seconds = live.seconds, !isRefused else {
       return .element("div", ["id": "live"], content) + announcement(live?.announcement ?? "")
     }
     return .element("p", ["id": "stale", "class": "notice", "role": "status", "hidden": ""])

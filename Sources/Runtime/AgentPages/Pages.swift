@@ -77,13 +77,15 @@ package struct PageRequest: Sendable {
     return name.map { pagePath(page, $0, query: query) } ?? pagePath(page, query: query)
   }
 
+  /// - Parameter isRefused: Whether the page shows a form that was refused.
   func frame(
-    _ title: String, _ section: String, live: PageFrame.Live? = nil, _ content: Markup...
+    _ title: String, _ section: String, live: PageFrame.Live? = nil, isRefused: Bool = false, _ content: Markup...
   ) -> HTTPServerResponse {
-    PageFrame(
+    var frame = PageFrame(
       title: title, section: section, visitor: caller.name, live: live, isSandbox: isSandbox, version: version,
-      content: Markup(content)
-    ).response(to: http)
+      content: Markup(content))
+    frame.isRefused = isRefused
+    return frame.response(to: http)
   }
 }
 
@@ -116,7 +118,8 @@ package enum Pages {
     case ("workers", 1): return try await workers(request)
     case ("tokens", 1): return try await tokens(request)
     case ("state", 1): return try await state(request)
-    case ("help", 1): return help(request)
+    case ("help", 1): return try await help(request)
+    case ("help", 2) where parts[1] == "functions": return functions(request)
     default: return nil
     }
   }

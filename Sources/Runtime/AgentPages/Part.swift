@@ -93,6 +93,12 @@ package enum Part {
 
   static func link(_ text: String, to path: String) -> Markup { .element("a", ["href": path], Markup(text)) }
 
+  /// The rest of a link's name, for people who hear it without the row that it is in.
+  static func unseen(_ text: String) -> Markup { .element("span", ["class": "hidden"], Markup(text)) }
+
+  /// A run by the last characters of its id, which differ where the first ones are the same.
+  static func short(run id: String) -> String { "run …\(id.suffix(8))" }
+
   /// The pages above this one.
   static func crumbs(_ pages: (String, path: String)...) -> Markup {
     let links = pages.enumerated().map { index, page in (index == 0 ? "" : " / ") + link(page.0, to: page.path) }
@@ -155,6 +161,8 @@ package enum Part {
     var path: String
     var command: String
     var kind: String?
+    /// The subject, for people who hear the button without its surroundings; nil if the page has no other.
+    var about: String?
     /// Whether a second click must not do it again, so that the form has a key of its own.
     var isOnce = false
     /// The consequence of an action that can't be undone; a second click confirms it.
@@ -185,7 +193,8 @@ package enum Part {
 
   /// The form of an action: a button, or a button that shows another one with a warning or a field.
   static func button(_ action: Action) -> Markup {
-    let button = Markup.element("button", ["class": action.kind, "title": action.command], Markup(action.label))
+    let name = Markup(action.label) + (action.about.map { unseen(" \($0)") } ?? .nothing)
+    let button = Markup.element("button", ["class": action.kind, "title": action.command], name)
     let fields = (action.isOnce ? key : .nothing) + Markup(action.fields.map { hidden($0.name, $0.value) })
     guard action.warning != nil || action.text != nil else {
       return .element("form", ["method": "post", "action": action.path], fields, button)
@@ -201,7 +210,7 @@ package enum Part {
     }
     parts.append(.element("div", ["class": "actions"], button))
     return .element(
-      "details", ["class": "action"], .element("summary", [:], Markup(action.label)),
+      "details", ["class": "action"], .element("summary", [:], name),
       .element("form", ["class": "card", "method": "post", "action": action.path], Markup(parts)))
   }
 

@@ -106,11 +106,13 @@ private struct PlanPage {
         parts.append(Part.heading("On the way") + table("On the way", ["Step", "Condition", "What happens"], rows))
       }
       if let outputs = document["outputs"],
-        let displayed = Part.value(PlanPage.displayed(outputs), within: PlanPage.mostBytes)
+        let displayed = Part.value(PlanPage.displayed(outputs), request.clock, within: PlanPage.mostBytes)
       {
         parts.append(Part.heading("Outputs") + displayed)
       }
-      if let inputs = Part.value(document["inputs"].map(PlanPage.displayed), within: PlanPage.mostBytes) {
+      if let inputs = Part.value(
+        document["inputs"].map(PlanPage.displayed), request.clock, within: PlanPage.mostBytes)
+      {
         parts.append(Part.heading("Inputs") + inputs)
       }
     }
@@ -268,7 +270,10 @@ private struct PlanPage {
     if group.reasons.count > 5 {
       parts.append(.element("p", ["class": "quiet"], "and \(group.reasons.count - 5) more"))
     }
-    if group.inputs.count == 1, let only = Part.value(group.inputs.first, within: PlanPage.mostBytes) {
+    if group.inputs.count == 1,
+      let only = Part.value(
+        group.inputs.first, request.clock, within: PlanPage.mostBytes)
+    {
       parts.append(only)
     } else if group.inputs.count > 1 {
       var names: [String] = []
@@ -303,11 +308,13 @@ private struct PlanPage {
     (entry["if"]?.list ?? []).compactMap(\.string).joined(separator: ", ")
   }
 
-  /// A note with its instant as people of the folder's zone read it.
+  /// A note with its instant or its length of time in words.
   private func local(_ note: String) -> String {
-    let start = "would wait until "
-    guard note.hasPrefix(start), let due = Timestamp(String(note.dropFirst(start.count))) else { return note }
-    return start + request.clock.date(due)
+    let start = "would wait "
+    guard note.hasPrefix(start), let span = TimeSpan(String(note.dropFirst(start.count))) else {
+      return request.clock.told(note)
+    }
+    return start + span.inShort
   }
 
   /// A value of the document; a reason in parentheses replaces an unknown value.

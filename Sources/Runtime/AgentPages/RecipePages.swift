@@ -49,7 +49,11 @@ extension Pages {
     _ request: PageRequest, _ name: String, form: StartForm.Given?, plan: PlanRecord? = nil
   ) async throws(Problem) -> HTTPServerResponse {
     let recipe = try await request.ask(ShowRecipe.with { $0.recipe = name }).recipe
-    var content: [Markup] = [Part.crumbs(("Recipes", "/recipes")), .element("h1", [:], Markup(recipe.name))]
+    let given = form ?? plan.map { StartForm.Given(inputsOf: $0, for: recipe) }
+    let start = StartForm(recipe, given: given, secrets: try await secretNames(for: recipe, request))
+    var content: [Markup] = [
+      Part.crumbs(("Recipes", "/recipes")), .element("h1", [:], Markup(recipe.name)), start.faults,
+    ]
     if let summary = recipe.summary { content.append(.element("p", ["class": "lead"], Markup(summary))) }
     content.append(
       Part.facts([
@@ -61,15 +65,17 @@ extension Pages {
         ("Runs", Part.link("of this recipe", to: pagePath("runs", query: [("recipe", recipe.name)]))),
         ("File", Part.code(recipe.file)),
       ]))
+    let places = try await FindingPlaces(recipe, request)
     if recipe.isFaulty {
       let sentence: Markup = "It has errors, so it isn't served. They are marked in the text."
-      content.append(Part.notice(.element("p", [:], sentence), kind: "fault"))
+      let errors = recipe.findings.filter { $0.severity == "error" }.prefix(mostFindings).map(places.finding)
+      content.append(Part.notice(.element("p", [:], sentence) + Markup(errors), kind: "fault"))
     } else if recipe.isOutOfDate {
       let sentence: Markup =
         "The file has changed and has errors. Errand uses the version before it, which is shown here."
       content.append(
         Part.notice(
-          .element("p", [:], sentence) + Markup(recipe.findings.prefix(mostFindings).map { Part.finding($0) }),
+          .element("p", [:], sentence) + Markup(recipe.findings.prefix(mostFindings).map(places.finding)),
           kind: "fault"))
     }
     if let refusal = recipe.refusal {
@@ -80,7 +86,7 @@ extension Pages {
           kind: "fault"))
     }
     if !recipe.isFaulty, request.may(.start) {
-      content.append(StartForm(recipe, given: form ?? plan.map { StartForm.Given(inputsOf: $0, for: recipe) }).markup)
+      content.append(start.markup)
     }
     if !recipe.actions.isEmpty {
       let rows = recipe.actions.sorted { $0.key.precedesByScalars($1.key) }.map { action, effect in
@@ -92,9 +98,10 @@ extension Pages {
     }
     if !recipe.steps.isEmpty { content.append(Part.heading("Steps") + Part.outline(recipe.steps)) }
     let findings = recipe.isOutOfDate ? [] : recipe.findings
-    let elsewhere = findings.filter { $0.file != recipe.file || recipe.text == nil }.prefix(mostFindings).map {
-      Part.finding($0)
-    }
+    // Errors are in the notice on top already.
+    let elsewhere = findings.filter { finding in
+      (finding.file != recipe.file || recipe.text == nil) && !(recipe.isFaulty && finding.severity == "error")
+    }.prefix(mostFindings).map(places.finding)
     if let text = recipe.text {
       let room = max(10_000, Part.mostBytes - (content + elsewhere).reduce(0) { $0 + $1.text.utf8.count })
       let lines = Part.recipe(
@@ -103,7 +110,55 @@ extension Pages {
       content.append(.element("h2", ["id": "text"], "Text") + lines)
     }
     content += elsewhere
-    return request.frame(recipe.name, "/recipes", Markup(content))
+    return request.frame(recipe.name, "/recipes", isRefused: form?.objection != nil, Markup(content))
+  }
+
+  /// The names of secrets that a visitor may choose from; none for a recipe that takes no secret.
+  private static func secretNames(
+    for recipe: RecipeRecord, _ request: PageRequest
+  ) async throws(Problem) -> [String] {
+    // A visitor who is limited to recipes doesn't see which secrets there are.
+    guard StartForm.takesSecret(recipe), request.may(.start), request.may(.steer), request.caller.recipes.isEmpty else {
+      return []
+    }
+    return try await request.ask(ListConnections()).names
+  }
+}
+
+/// Where the findings of a recipe are: each is a link to its line, if a page shows that.
+private struct FindingPlaces {
+  let recipe: RecipeRecord
+  let request: PageRequest
+  /// The served recipes by their files, if any finding is in another file.
+  private var others: [String: String] = [:]
+
+  /// How many lines a page shows before the one that a link leads to.
+  private static let linesBefore = 10
+
+  init(_ recipe: RecipeRecord, _ request: PageRequest) async throws(Problem) {
+    self.recipe = recipe
+    self.request = request
+    guard recipe.findings.contains(where: { $0.file != nil && $0.file != recipe.file }) else { return }
+    for other in try await request.ask(ListRecipes()).recipes where others[other.file] == nil {
+      others[other.file] = other.name
+    }
+  }
+
+  /// A finding outside the text, with its place.
+  func finding(_ finding: FindingRecord) -> Markup {
+    guard let file = finding.file, let line = finding.line else { return Part.finding(finding) }
+    let isHere = file == recipe.file
+    let words = isHere ? "Line \(line)" : "\(file), line \(line)"
+    return Part.finding(finding, at: address(file, line).map { Part.link(words, to: $0) } ?? Markup(words))
+  }
+
+  /// The page that shows a line; nil if none does, as for a file that was changed since it was taken.
+  private func address(_ file: String, _ line: Int) -> String? {
+    let name = file == recipe.file ? (recipe.isOutOfDate || recipe.text == nil ? nil : recipe.name) : others[file]
+    let before = line - FindingPlaces.linesBefore
+    // A page has many lines; the first of them needs no number.
+    let from = line > Part.mostLines ? "\(before)" : ""
+    return name.map { pagePath("recipes", $0, query: [("from", from)]) + "#line-\(line)" }
   }
 }
 
@@ -116,8 +171,9 @@ extension RecipeRecord {
 }
 
 extension Part {
-  /// The most lines of a recipe on a page, and the most characters of one.
-  private static let (mostLines, longestLine) = (400, 400)
+  /// The most lines of a recipe on a page; the most characters of one.
+  static let mostLines = 400
+  private static let longestLine = 400
 
   /// The text of a recipe with its lines numbered, and the findings below their lines.
   ///
@@ -135,7 +191,7 @@ extension Part {
     let first = max(0, min(first, lines.count - 1))
     var (rows, left) = ([Markup](), room)
     for (index, text) in lines.enumerated().dropFirst(first).prefix(mostLines) where left > 0 {
-      let found = (byLine[index + 1] ?? []).prefix(4).map(finding)
+      let found = (byLine[index + 1] ?? []).prefix(4).map { finding($0) }
       let row = Markup.element(
         "li", ["id": "line-\(index + 1)"], line(Substring(String(text).shortened(to: longestLine))), Markup(found))
       left -= row.text.utf8.count
@@ -145,9 +201,12 @@ extension Part {
       + pager(first, rows.count, of: lines.count, by: mostLines, address: address)
   }
 
-  static func finding(_ finding: FindingRecord) -> Markup {
+  /// - Parameter place: Where it is, if it isn't shown below its line.
+  static func finding(_ finding: FindingRecord, at place: Markup? = nil) -> Markup {
     let kind = finding.severity == "error" ? "finding" : "finding mild"
-    return .element("div", ["class": kind], Markup("\(finding.severity): \(finding.message.shortened(to: 1_000))"))
+    return .element(
+      "div", ["class": kind], place.map { $0 + ": " } ?? .nothing,
+      Markup("\(finding.severity): \(finding.message.shortened(to: 1_000))"))
   }
 
   /// The most steps of an outline.

@@ -59,8 +59,8 @@ extension Pages {
     let rows = listed.slots.map { slot in
       [
         Part.time(slot.slot, request.clock), Part.status(slot.outcome.rawValue),
-        slot.run.map { Part.link("run", to: pagePath("runs", $0)) } ?? .nothing,
-        Markup(request.seesData ? slot.reason?.shortened(to: 400) ?? "" : ""),
+        slot.run.map { Part.link(Part.short(run: $0), to: pagePath("runs", $0)) } ?? .nothing,
+        Markup(request.seesData ? slot.reason.map { request.clock.told($0.shortened(to: 400)) } ?? "" : ""),
       ]
     }
     let backfill: Markup =
@@ -70,8 +70,9 @@ extension Pages {
       ? .element("p", ["class": "none"], "No slots yet.")
       : Part.table("Slots", ["Slot", "Outcome", "Run", "Why"], rows, kind: "list")
     return request.frame(
-      schedule.id, "/schedules", Part.crumbs(("Schedules", "/schedules")),
+      schedule.id, "/schedules", isRefused: form != nil, Part.crumbs(("Schedules", "/schedules")),
       .element("h1", [:], "\(schedule.id) ", schedule.pause == nil ? .nothing : Part.status("paused")),
+      form?.faults ?? .nothing,
       Part.facts([
         ("When", words[schedule.id].map { Markup($0) }),
         (
@@ -91,7 +92,7 @@ extension Pages {
         ),
       ]),
       Part.actions(actions(schedule, request)),
-      Part.heading("Why"), Part.explanation(why, kind: nil), Part.heading("Slots"), ledger, backfill)
+      Part.heading("Why"), Part.explanation(why, request.clock, kind: nil), Part.heading("Slots"), ledger, backfill)
   }
 
   private static func actions(_ schedule: ScheduleRecord, _ request: PageRequest) -> [Part.Action] {

@@ -22,7 +22,6 @@ extension Pages {
         ("Program", Markup(report.program)), ("Process", report.pid == 0 ? nil : "\(report.pid)"),
         ("Serves since", Part.timeAndAgo(report.since, request.clock)),
         ("Database", report.database.map { Part.code($0) }),
-        ("Folder", report.folder.isEmpty ? nil : Part.code(report.folder)),
         ("Open runs", Markup(counts.isEmpty ? "none" : counts.joined(separator: ", "))),
         ("Recipes", report.served.map { "\($0.recipes)" }), ("Schedules", report.served.map { "\($0.schedules)" }),
         ("Next slot", report.served?.nextSlot.map { Part.timeAndAgo($0, request.clock) }),

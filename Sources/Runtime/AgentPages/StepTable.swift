@@ -86,8 +86,11 @@ struct StepTable {
     let rest = step.path.utf8.dropFirst(place.utf8.count)
     let depth = min(3, rest.split(separator: ASCII.slash).count - 1)
     let name = rest.split(separator: ASCII.slash).last.map { String(decoding: $0, as: UTF8.self) } ?? step.path
+    let title = level.names[step.path]
     var what: [Markup] = [
-      .element("a", ["href": pagePath("runs", run.id, "steps", step.path)], Part.code(name))
+      .element(
+        "a", ["href": pagePath("runs", run.id, "steps", step.path)],
+        title.map { Markup($0.shortened(to: StepTable.longestError)) + " " } ?? .nothing, Part.code(name))
     ]
     if level.filled.contains(where: step.path.hasSameScalars) {
       what.append(.element("span", ["class": "small"], " ", Part.link("its steps", to: address(in: step.path))))
@@ -134,12 +137,15 @@ struct StepTable {
       let isOver = step.status != .waiting
       switch wait.kind {
       case .until where !isOver: notes.append("until " + Part.time(wait.wakeAt, request.clock))
-      case .event where !isOver: notes.append("for an event")
+      case .event where !isOver: notes.append("for an event" + timeLimit(wait))
       case .approval, .ask:
         if let decision = step.decision {
           notes.append("\(decision.words) on " + Part.time(decision.at, request.clock))
         } else {
-          notes.append(Markup(isOver ? "not \(wait.kind == .ask ? "answered" : "decided")" : "for \(wait.kind.wanted)"))
+          notes.append(
+            isOver
+              ? "not \(wait.kind == .ask ? "answered" : "decided")"
+              : Markup("for \(wait.kind.wanted)") + timeLimit(wait))
         }
       case .poll: notes.append(Markup(counted(wait.rounds ?? 1, "round")))
       case .until, .event, .limit: break
@@ -152,6 +158,11 @@ struct StepTable {
       notes.append("\(step.attempts) \(isRepeated ? "rounds" : "tries")")
     }
     return notes
+  }
+
+  /// When a wait for something that may not come is over.
+  private func timeLimit(_ wait: WaitRecord) -> Markup {
+    wait.wakeAt.map { ", times out " + Part.time($0, request.clock) } ?? .nothing
   }
 
   private func bar(of step: StepRecord, _ end: Timestamp, _ began: Timestamp, _ ended: Timestamp) -> Markup {

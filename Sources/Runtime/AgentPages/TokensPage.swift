@@ -14,7 +14,7 @@ struct TokenForm {
   var recipes = ""
   /// A length of time or an instant.
   var end = ""
-  var fault: String?
+  var fault: FormFault?
   var faultOfEnd: String?
 
   init() {}
@@ -29,6 +29,13 @@ struct TokenForm {
   /// The names of the recipes; none if it isn't limited.
   var recipeNames: [String] {
     recipes.split(separator: "\n").map { String($0).trimmed }.filter { !$0.isEmpty }
+  }
+
+  /// The faults, for the top of the page; nothing if the form wasn't refused.
+  var faults: Markup {
+    let faults = [fault, faultOfEnd.map { FormFault("End: \($0)", at: "end") }].compactMap(\.self)
+    return faults.isEmpty
+      ? .nothing : Part.faults("No token was made. Look at what is wrong, and send the form again.", faults)
   }
 
   /// - Parameter scopes: The scopes that the visitor can give.
@@ -46,9 +53,8 @@ struct TokenForm {
     }
     return .element(
       "form", ["class": "card", "method": "post", "action": "/tokens"], .element("h2", [:], "Make a token"),
-      fault.map { Markup.element("p", ["class": "wrong", "role": "alert"], Markup($0)) } ?? .nothing,
       Part.field("name", "Name", name, hint: "Decisions of its owner are recorded under this name."),
-      .element("fieldset", [:], .element("legend", [:], "Scopes"), Markup(boxes)),
+      .element("fieldset", ["id": "scopes", "tabindex": "-1"], .element("legend", [:], "Scopes"), Markup(boxes)),
       .element(
         "label", ["for": "recipes"], "Recipes", .element("span", ["class": "quiet"], " (optional; all if empty)")),
       .element("p", ["class": "hint", "id": "recipes-hint"], "Write one name a line. The token sees no others."),
@@ -87,11 +93,14 @@ extension Pages {
         Part.button(
           Part.Action(
             label: "Revoke", path: pagePath("tokens", token.name, "revoke"),
-            command: "errand token revoke \(token.name.shellQuoted)", kind: "risky", warning: warning)))
+            command: "errand token revoke \(token.name.shellQuoted)", kind: "risky", about: token.name, warning: warning
+          )))
       return Markup(parts)
     }
+    let isRefused = form.fault != nil || form.faultOfEnd != nil
     return request.frame(
-      "Tokens", "/state", Part.crumbs(("State", "/state")), .element("h1", [:], "Tokens"),
+      "Tokens", "/state", isRefused: isRefused, Part.crumbs(("State", "/state")), .element("h1", [:], "Tokens"),
+      form.faults,
       .element("p", ["class": "lead"], "A token lets a program or a person use this agent over HTTP."),
       Part.rows(rows, orElse: "There are no tokens."),
       Part.pager(first, rows.count, of: all.count, by: PageRequest.mostRows) { request.page(from: $0, "tokens") },
@@ -112,7 +121,7 @@ extension Pages {
       end = request.end(given.end)
       if end == nil { given.faultOfEnd = "This is neither a length of time nor a coming date: \(given.end.shortened)" }
     }
-    if given.scopes.isEmpty { given.fault = "Choose at least one scope." }
+    if given.scopes.isEmpty { given.fault = FormFault("Choose at least one scope.", at: "scopes") }
     var status = 422
     if given.fault == nil, given.faultOfEnd == nil {
       // Approving and showing values need the scope 'read' too.
@@ -128,7 +137,7 @@ extension Pages {
         return issued(made.token, text: made.text, request)
       } catch {
         guard [.refusal(.request), .refusal(.conflict), .forbidden].contains(error.kind) else { throw error }
-        given.fault = error.detail
+        given.fault = FormFault(error.detail)
         status = error.kind.status
       }
     }

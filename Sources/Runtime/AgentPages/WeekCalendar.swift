@@ -175,7 +175,8 @@ struct WeekCalendar {
       let text = count == 1 ? words : "\(count) \(words)"
       guard count == 1, let run else { return Part.status(outcome?.rawValue ?? "upcoming", text) }
       return .element(
-        "a", ["class": "status s-\(outcome?.rawValue ?? "")", "href": pagePath("runs", run)], Markup(text))
+        "a", ["class": "status s-\(outcome?.rawValue ?? "")", "href": pagePath("runs", run)], Markup(text),
+        Part.unseen(": \(schedule), \(Part.short(run: run))"))
     }
     return .element(
       "li", [:],

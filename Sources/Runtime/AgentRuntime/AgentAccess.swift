@@ -246,10 +246,12 @@ package struct AgentAccess: Sendable {
 
   private var caller: AgentCaller { AgentCaller(name: person) }
 
-  private func status(isServing: Bool, isSandbox: Bool = false) -> AgentStatus {
+  /// - Parameter sandboxes: What stands in for everything, if anything does.
+  private func status(isServing: Bool, in sandboxes: ServedSandboxes? = nil) -> AgentStatus {
     AgentStatus(
       pid: Int(getpid()), version: version, isServing: isServing, since: time.now(), folder: workspace.stateFolder,
-      database: workspace.database?.url, isSandbox: isSandbox)
+      database: workspace.database?.url, isSandbox: sandboxes != nil,
+      paths: workspace.serverPaths(besides: sandboxes.map { [$0.folder, $0.root] } ?? []))
   }
 
   /// The terms of this process as a worker of a shared state.
@@ -318,6 +320,7 @@ package struct AgentAccess: Sendable {
       let found = await workspace.input(ofStep: $1, in: $0)
       return (found.input, found.place)
     }
+    served.findNames = { workspace.names(ofStepsAt: $2, of: $0, among: $1) }
     if sandboxes == nil {
       served.findFiles = { workspace.files(of: $0, among: $1) }
       served.readFile = { file throws(RequestRefusedError) in try await workspace.bytes(of: file) }
@@ -337,7 +340,7 @@ package struct AgentAccess: Sendable {
       return text
     }
     let agent = LocalAgent(
-      status(isServing: isServing, isSandbox: sandboxes != nil), on: store, time: time,
+      status(isServing: isServing, in: sandboxes), on: store, time: time,
       walkers: isServing ? TaskThreads.walkers : nil, base: workspace.configuration.server.base,
       serving: served
     ) { record throws(RunRefusedError) in

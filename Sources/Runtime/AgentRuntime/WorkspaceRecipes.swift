@@ -1,3 +1,4 @@
+import Agent
 package import Basics
 import Glibc
 package import Recipes
@@ -6,6 +7,13 @@ package import RunState
 extension Workspace {
   /// The folders whose recipes are served.
   package var recipeFolders: [String] { configuration.recipeFolders.map { Workspace.absolute($0, in: root) } }
+
+  /// The folders whose paths are kept from callers elsewhere.
+  func serverPaths(besides others: [String]) -> ServerPaths {
+    let secrets = configuration.secrets.files + configuration.secrets.ageFiles
+    let folders = secrets.map { Workspace.folder(of: Workspace.absolute($0, in: root)) }
+    return ServerPaths(root: root, others: [stateFolder] + recipeFolders + folders + others)
+  }
 
   /// Reads a recipe from kept texts or from disk, or returns why it cannot be read.
   ///

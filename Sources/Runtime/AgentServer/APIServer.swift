@@ -220,7 +220,7 @@ package final class APIServer: Sendable {
     let isForm = request.method == "POST" && problem.kind != .foreignOrigin
     let path = isForm ? request.pageOfForm : request.query.items.isEmpty ? nil : request.rawPath
     return ProblemPage.response(
-      of: problem, page: path, isKnown: context.isKnown, isSandbox: service.agent.isSandbox)
+      of: problem, page: path, isKnown: context.isKnown, isSandbox: service.agent.isSandbox, clock: clock())
   }
 
   /// The answer without the secrets that are known now; of a stream, each event is masked.
@@ -311,8 +311,6 @@ package final class APIServer: Sendable {
       guard let kind = ProblemPage.kind(at: request.rawPath) else {
         throw Problem(.noSuchPath, "there is nothing at \(request.rawPath.shortened)")
       }
-      // A kind under the name that it had before.
-      if !request.rawPath.hasSuffix(kind.name) { return Pages.redirect(ProblemPage.root + kind.name) }
       return ProblemPage.response(of: kind)
     }
   }
@@ -363,7 +361,7 @@ package final class APIServer: Sendable {
         if let body = try await Asked.body(answer, for: caller) { return body.response(hiding: store.secrets) }
         view = try await Asked.view(answer, for: caller)
       } catch {
-        throw Problem(error, withData: caller.seesData)
+        throw Problem(service.displayed(error, to: caller), withData: caller.seesData)
       }
       if view is NoContent { return HTTPServerResponse(status: head.status ?? status, headers: headers) }
       return try APIServer.response(view, status: head.status ?? status, headers)

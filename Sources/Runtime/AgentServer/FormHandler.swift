@@ -91,7 +91,7 @@ struct FormHandler {
     case .linkIsUsed: return page.refusing(FormHandler.noLink, status: 403)
     case .tooMany(let span):
       return try await again(
-        "This form was sent too often. Send it again in \(span.rounded.written).", 429, after: span)
+        "This form was sent too often. Send it again in \(span.rounded.inWords).", 429, after: span)
     case .full, .unavailable: return try await again(later, 503, after: .seconds(5))
     }
   }

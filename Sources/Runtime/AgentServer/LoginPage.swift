@@ -125,7 +125,7 @@ struct LoginPage {
     return form(
       request.pageOfForm,
       fault: "Your login has ended. The form was not sent; log in, and you can send it as it is.",
-      keeping: HTTPQuery([.init(LoginPage.path, request.rawPath)] + request.form.items))
+      keeping: HTTPQuery([.init(LoginPage.path, request.rawPath)] + KeptForm.fields(of: request.form)))
   }
 
   /// The name of the path that a kept form goes to, among its fields.
@@ -147,11 +147,11 @@ struct LoginPage {
   /// Offers to send a kept form.
   private func offer(_ kept: HTTPQuery, _ target: String) -> HTTPServerResponse {
     let items = Array(kept.items.dropFirst())
-    let displayed = items.filter { !["key", "step"].contains($0.name) && !$0.value.isEmpty }.map { item in
-      (
-        item.name.hasPrefix("input.") ? String(item.name.dropFirst(6)) : item.name,
-        Markup?.some(.element("span", ["class": "lines-kept"], Markup(item.value.shortened(to: 2000))))
-      )
+    let displayed = KeptForm.filledIn(items).map { name, text in
+      let words: Markup =
+        text.map { .element("span", ["class": "lines-kept"], Markup($0.shortened(to: 2000))) }
+        ?? .element("span", ["class": "quiet"], "not kept, because it isn't the name of a secret (@secret:NAME)")
+      return (name, Markup?.some(words))
     }
     return frame(
       "Send the form",

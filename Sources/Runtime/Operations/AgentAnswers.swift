@@ -105,6 +105,7 @@ package struct DecisionAnswer: FieldSet {
 /// One step of a run.
 package struct StepAnswer: FieldSet {
   @Field("The step's path, such as book or put[3]/write.") package var path: String
+  @Field("The name that the recipe gives the step; in lists of a run's steps.") package var name: String?
   @Field("The status.") package var status: String
   @Field("When it began.") package var startedAt: Timestamp
   @Field("When it ended.") package var endedAt: Timestamp?
@@ -478,6 +479,8 @@ package struct ConnectionListAnswer: FieldSet {
   @Field("The connections of errand.yaml.") package var connections: [ConnectionAnswer]
   @Field("The secrets that recipes and connections need, in the order of their names.")
   package var secrets: [SecretAnswer]
+  @Field("The names of these and of all other secrets that are known without running a program.")
+  package var secretNames: [String] = []
 
   package init() {}
 }

@@ -76,7 +76,7 @@ extension AgentParts {
       let list = try await runs(try query.narrowed(to: recipes))
       return recipes.areAll ? list : list.limited(to: recipes)
     } catch {
-      throw error.displayed(to: caller)
+      throw displayed(error, to: caller)
     }
   }
 

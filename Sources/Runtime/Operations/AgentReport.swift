@@ -4,12 +4,14 @@ package import RunState
 
 /// The agent's identity and workload.
 package struct AgentReport: Record, UnlimitedAnswer, Equatable {
-  /// 0, and the folder empty, for a caller who sees only some recipes.
+  /// 0 for a caller who sees only some recipes.
   package var pid: Int
   package var program: String
   package var isServing: Bool
   package var since: Timestamp
   /// The folder of the state; with a database, the folder of the lock and the sockets.
+  ///
+  /// Empty for a caller elsewhere, and for one who sees only some recipes.
   package var folder: String
   /// The URL of the database that the state is in, if it is in one.
   package var database: String?

@@ -40,7 +40,8 @@ package struct ExplainRun: Operation {
       return ExplainedThing(
         id: record.id, Explanation(of: facts, clock: clock, isServed: isServing, holder: answer.holder))
     }
-    return ExplainedThing(id: record.id, await explain(facts, isServing, answer.holder, !timeless))
+    let explanation = await explain(facts, isServing, answer.holder, !timeless)
+    return ExplainedThing(id: record.id, explanation.mapTexts { agent.displayed($0, to: caller) })
   }
 
   package static func view(_ answer: ExplainedThing, for caller: AgentCaller) -> ExplanationAnswer {

@@ -40,8 +40,8 @@ package struct ExplainSchedule: Operation {
     }
     facts.fault = await host.fault(ofFile: schedule.record.file)
     let own = agent.clock?(now) ?? WallClock(.utc, now: now)
-    return ExplainedThing(
-      id: schedule.record.id, Explanation(of: facts, clock: schedule.clock(own), isServed: await agent.isDeciding))
+    let explanation = Explanation(of: facts, clock: schedule.clock(own), isServed: await agent.isDeciding)
+    return ExplainedThing(id: schedule.record.id, explanation.mapTexts { agent.displayed($0, to: caller) })
   }
 
   package static func view(_ answer: ExplainedThing, for caller: AgentCaller) -> ExplanationAnswer {

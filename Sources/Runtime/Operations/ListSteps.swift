@@ -35,6 +35,8 @@ package struct ListSteps: Operation {
     package var tallies: [StepPath: [String: Int]] = [:]
     /// The items among the steps that have steps.
     package var filled: [StepPath] = []
+    /// The names that the recipe gives the steps; steps without one are left out.
+    package var names: [StepPath: String] = [:]
 
     init(_ level: StepLevel, from first: Int) {
       steps = level.steps
@@ -52,6 +54,7 @@ package struct ListSteps: Operation {
       count = try member("count", record?.count, default: 0)
       tallies = try member("tallies", record?.tallies, default: [:])
       filled = try member("filled", record?.filled, default: [])
+      names = try member("names", record?.names, default: [:])
       steps = try member("steps", record?.steps)
     }
   }
@@ -59,7 +62,13 @@ package struct ListSteps: Operation {
   package func run(
     on run: RunReference, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> Answer {
-    let steps = try await agent.stored(run.id).record().stepsInOrder
+    let record = try await agent.stored(run.id).record()
+    var answer = listed(record.stepsInOrder)
+    answer.names = await agent.names(ofSteps: answer.steps, in: record)
+    return answer
+  }
+
+  private func listed(_ steps: StepRecords) -> Answer {
     let (first, limit) = (min(max(0, from), steps.count), ListLimit.clamped(limit))
     let statuses = Set(status.map(\.word))
     if let parent {
@@ -79,8 +88,22 @@ package struct ListSteps: Operation {
 
   package static func view(_ answer: Answer, for caller: AgentCaller) -> StepListAnswer {
     filled(StepListAnswer()) {
-      $0.items = answer.steps.map { StepAnswer($0, withData: caller.seesData) }
+      $0.items = answer.steps.map { step in
+        var item = StepAnswer(step, withData: caller.seesData)
+        item.name = answer.names[step.path]
+        return item
+      }
       $0.next = answer.next
     }
+  }
+}
+
+extension AgentParts {
+  /// The names that a run's recipe gives some of its steps; none if its texts can't be read any more.
+  fileprivate func names(ofSteps steps: [StepRecord], in run: RunRecord) async -> [StepPath: String] {
+    guard let findNames = served?.findNames, !steps.isEmpty, let texts = try? await store.value(run.origin.texts) else {
+      return [:]
+    }
+    return await findNames(run, texts, steps.map(\.path)).mapValues { store.secrets.finder.redact($0) }
   }
 }

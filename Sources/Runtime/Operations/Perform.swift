@@ -59,7 +59,7 @@ extension AgentParts {
       if !caller.recipes.isEmpty { answer = answer.limited(to: VisibleRecipes(caller.recipes)) }
       return answer
     } catch {
-      throw error.displayed(to: caller)
+      throw displayed(error, to: caller)
     }
   }
 
@@ -75,15 +75,26 @@ extension AgentParts {
       let target = try await admitted(operation, for: caller)
       try await operation.run(on: target, in: self, for: caller, to: seen)
     } catch {
-      throw error.displayed(to: caller)
+      throw displayed(error, to: caller)
     }
   }
 
   /// Refuses an operation that its caller may not run, or whose target the caller doesn't find.
   package func check(_ operation: some Operation, for caller: AgentCaller) async throws(RequestRefusedError) {
     do throws(RequestRefusedError) { _ = try await admitted(operation, for: caller) } catch {
-      throw error.displayed(to: caller)
+      throw displayed(error, to: caller)
     }
+  }
+
+  /// A refusal as its caller sees it: without other recipes than its own, and elsewhere without paths of this machine.
+  package func displayed(_ refusal: RequestRefusedError, to caller: AgentCaller) -> RequestRefusedError {
+    let displayed = refusal.displayed(to: caller)
+    return caller.isElsewhere ? displayed.mapTexts(agent.paths.told) : displayed
+  }
+
+  /// A text of the agent as its caller sees it.
+  func displayed(_ text: String, to caller: AgentCaller) -> String {
+    caller.isElsewhere ? agent.paths.told(text) : text
   }
 
   /// The target of an operation, after its caller was admitted.

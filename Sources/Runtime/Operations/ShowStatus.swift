@@ -31,11 +31,14 @@ package struct ShowStatus: Operation {
     }
     var report = AgentReport(of: agent.agent, runs: runs)
     report.hasLeader = await agent.hasLeader
-    if !caller.recipes.isEmpty { (report.pid, report.folder, report.database) = (0, "", nil) }
+    if !caller.recipes.isEmpty { (report.pid, report.database) = (0, nil) }
+    if caller.isElsewhere || !caller.recipes.isEmpty { report.folder = "" }
     if let schedules = agent.schedules, agent.agent.isServing, caller.recipes.isEmpty {
       report.served = AgentReport.Served(
         recipes: await schedules.recipes.count, schedules: await schedules.count, nextSlot: await schedules.nextDue,
-        faults: await schedules.faults.map { Diagnostics([$0]).rendered() } + schedules.webhooks.faults,
+        faults: (await schedules.faults.map { Diagnostics([$0]).rendered() } + schedules.webhooks.faults).map {
+          agent.displayed($0, to: caller)
+        },
         zone: await schedules.zone)
     }
     return report

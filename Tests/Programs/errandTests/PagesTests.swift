@@ -224,7 +224,7 @@ import Testing
     let back = try await browser.get(link).text
     #expect(back.contains(">Ada\nAlan</textarea>") && back.contains(">3\n4</textarea>"), "\(back)")
     #expect(back.contains(">{&quot;a&quot;:1}</textarea>") && back.contains("name=\"input.note\" type=\"text\" value"))
-    #expect(back.contains("name=\"input.key\" type=\"password\" value=\"@secret:KEY\""))
+    #expect(back.contains("name=\"input.key\" type=\"text\" value=\"@secret:KEY\""))
     #expect(!back.contains("class=\"wrong\""))
     // Lists that lines can't give are JSON.
     let other =
@@ -391,7 +391,7 @@ import Testing
     let needed = form.components(separatedBy: "<h3>Optional</h3>")[0]
     #expect(needed.contains("id=\"input-key\""))
     #expect(form.contains("A key. Give the name of a secret, as @secret:NAME; never its value."))
-    #expect(form.contains("id=\"input-key\" name=\"input.key\" type=\"password\" required"))
+    #expect(form.contains("id=\"input-key\" name=\"input.key\" type=\"text\" required"))
     // A value that was typed there isn't shown again.
     let refused = try await browser.post("/recipes/much/start", ["input.key": "hunter2"])
     #expect(refused.status == 422 && !refused.text.contains("hunter2"))

@@ -12,7 +12,8 @@
     const key = event.key;
     if (Date.now() - isGoing < 1500 && goals[key]) location.href = goals[key];
     else if (key === '?') location.href = '/help';
-    else if (key === '/') document.querySelector('main input:not([type=hidden])')?.focus();
+    else if (key === '/') (document.querySelector('main input[type=search]')
+      ?? document.querySelector('main input:not([type=hidden])'))?.focus();
     else if (key === 'j' || key === 'k') move(key === 'j' ? 1 : -1);
     else if (key === 'g') { isGoing = Date.now(); return; }
     else return;
