@@ -30,6 +30,10 @@ package protocol StateStore: Sendable {
   func connectionUse(of connection: String) async -> ConnectionUse?
   /// The tokens of callers over HTTP, in the order of their names.
   func tokens() async -> [TokenIssued]
+  /// The logins of browsers that the state has, also those that are over, in the order of their digests.
+  func sessions() async -> [SessionBegan]
+  /// The login of a browser, by the SHA-256 of its text.
+  func session(_ sha256: String) async -> SessionBegan?
   /// The question that a link leads to, by the SHA-256 of its text; nil if it was ended, or is forgotten.
   func linked(_ sha256: String) async -> LinkedQuestion?
   /// The key of the links, made if there is none; from then on, no record and no answer holds the text of a link.

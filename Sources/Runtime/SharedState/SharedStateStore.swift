@@ -302,6 +302,8 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   }
 
   package func tokens() async -> [TokenIssued] { await records(ItemQuery(.token)) }
+  package func sessions() async -> [SessionBegan] { await records(ItemQuery(.session)) }
+  package func session(_ sha256: String) async -> SessionBegan? { await record(ItemName(.session, sha256)) }
   package func linked(_ sha256: String) async -> LinkedQuestion? { await record(ItemName(.link, sha256)) }
 
   package func linkKey(renewed isRenewed: Bool) async throws(StateError) -> LinkKey {
