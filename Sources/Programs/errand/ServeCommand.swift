@@ -300,7 +300,7 @@ private struct Service {
     )
     guard let base = agent.service.sessions.base else { return }
     let caller = AgentCaller(account: geteuid())
-    let link = agent.service.sessions.makeLink(for: .account(caller), at: time.now())
+    let link = agent.service.sessions.makeLink(for: caller, at: time.now())
     let again = "errand --state \(sandboxes.state.shellQuoted) open"
     log.say("link", "open \(base)/login?link=\(link) (works once, within a minute; for another: \(again))")
   }

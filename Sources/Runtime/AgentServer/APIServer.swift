@@ -75,7 +75,7 @@ package final class APIServer: Sendable {
     self.settings = settings
     self.identity = identity
     self.time = time
-    authenticator = Authenticator(store: store, settings: settings, time: time)
+    authenticator = Authenticator(store: store, sessions: service.sessions, settings: settings, time: time)
     tools = ToolService(
       settings.tools, version: identity.program.split(separator: " ").last.map { String($0) } ?? identity.program,
       time: time)
@@ -261,10 +261,10 @@ package final class APIServer: Sendable {
       let local = entrance == .operations ? ExactHandler.caller(of: request) : nil
       if let local { caller = local } else { caller = try await authenticator.caller(of: request) }
     case .visitor:
-      guard let visitor = try await authenticator.visitor(of: request, service.sessions) else {
-        return unknown(request)
+      switch try await authenticator.visit(of: request) {
+      case .here(let visitor): caller = visitor
+      case .away(let end): return loginPage.answer(toUnknown: request, end)
       }
-      caller = visitor
     }
     context.isKnown = true
     if let scope = entrance.scope { try check(.token(scope), for: caller) }
@@ -413,12 +413,6 @@ package final class APIServer: Sendable {
 
   private var loginPage: LoginPage {
     LoginPage(authenticator: authenticator, sessions: service.sessions, isSandbox: service.agent.isSandbox)
-  }
-
-  /// The answer to a browser that hasn't logged in.
-  private func unknown(_ request: HTTPServerRequest) -> HTTPServerResponse {
-    request.method == "POST"
-      ? loginPage.answer(toForm: request) : Pages.redirect(pagePath("login", query: [("to", request.target)]))
   }
 
   private func page(_ request: HTTPServerRequest, _ caller: AgentCaller) async throws(Problem) -> HTTPServerResponse {

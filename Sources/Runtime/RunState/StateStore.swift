@@ -111,6 +111,9 @@ package protocol StateStore: Sendable {
   /// Removes what programs of a run printed, if anything is kept.
   func removeLog(ofRun id: String) async throws(StateError)
 
+  /// How many bytes the state takes on its disk or in its database, as of the last minute; nil if that can't be told.
+  func size() async -> Int?
+
   /// Writes a snapshot, so that the journal starts anew.
   func compact() async throws(StateError)
   /// Records what is pending, writes a last snapshot, and refuses everything after.
@@ -121,6 +124,7 @@ extension StateStore {
   package var sharing: (any StateSharing)? { nil }
   package var scheduling: (any ScheduleSharing)? { nil }
   package func version(of part: StatePart) async -> String? { nil }
+  package func size() async -> Int? { nil }
 
   /// The run with exactly that id, open or finished, if there is one.
   package func keptRun(_ id: String) async throws(StateError) -> RunRecord? {
