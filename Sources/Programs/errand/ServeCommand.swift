@@ -194,6 +194,7 @@ private struct Service {
     let giver = Task { await giveBackMemory(after: ends) }
     defer { for task in [hangUps, end, life, upkeep, giver] { task.cancel() } }
 
+    agent.service.reloading.begin { sink.yield(.reload) }
     try await listen()
     // Its port may differ from errand.yaml.
     if current.value.sandboxes != nil { agent.host.setBase(agent.service.sessions.base) }
@@ -224,6 +225,8 @@ private struct Service {
 
     notice.stopping()
     if failure == nil { log.say("stopping", "finishing what is in flight; a second signal ends at once") }
+    // Who waits for a reload is answered, so that the server can stop.
+    agent.service.reloading.end()
     await api.stop()
     await connection.leave()
     if let failure { throw RuntimeError(failure, isShared: agent.store.sharing != nil) }
@@ -339,17 +342,27 @@ private struct Service {
         if !news.isEmpty { Service.giveBackMemory() }
       } else {
         locks = found
+        let answer = agent.service.reloading.take()
         notice.reloading()
-        if await reload(), !Task.isCancelled {
+        let failure = await reload()
+        if failure == nil, !Task.isCancelled {
           let workspace = current.value.workspace
           tell(await schedules.use(workspace.recipeFolders, in: workspace.environment))
           watch?.stop()
           watch = self.watch(sink)
           let summary = await summary()
+          answer(
+            .success(
+              .init(
+                recipes: await schedules.recipes.count, schedules: await schedules.count,
+                faults: await schedules.faults.count)))
           if Task.isCancelled { break }
           log.say("reloaded", "errand.yaml is read again: \(summary)")
           tellFaults()
           await agent.host.continueWithMissingDependencies()
+        } else {
+          let message = failure?.message ?? "the agent is ending"
+          answer(.failure(RequestRefusedError(.configuration, "errand.yaml is not reloaded: \(message.safe)")))
         }
         let summary = await summary()
         if Task.isCancelled { break }
@@ -406,8 +419,8 @@ private struct Service {
     return LockFolder(root, kinds: []).names.reduce(into: [:]) { $0[$1] = FileStamp(LockFolder.path(of: $1, in: root)) }
   }
 
-  /// Reads `errand.yaml` and the secrets again; false, with the faults on the console, if they are faulty.
-  private func reload() async -> Bool {
+  /// Reads `errand.yaml` and the secrets again; if they are faulty, the faults are logged and returned.
+  private func reload() async -> RuntimeError? {
     let old = current.value
     do throws(RuntimeError) {
       let sandboxes = old.sandboxes
@@ -430,10 +443,10 @@ private struct Service {
       log.use(LocalZone(of: workspace))
       agent.store.secrets.learn(await workspace.knownSecrets(new.secrets))
       await access.offer(workspace, new.secrets, on: agent.store)
-      return true
+      return nil
     } catch {
       log.say("reloadFailed", "errand.yaml is not reloaded: \(error.message.safe)", .error)
-      return false
+      return error
     }
   }
 

@@ -1,4 +1,5 @@
 package import Basics
+package import Calendars
 package import Recipes
 package import RunState
 package import Runs
@@ -34,9 +35,11 @@ package struct ServedRecipes: Sendable {
 
   /// Says why a run is in its state.
   ///
-  /// `tellsDistance` is the clock's (`WallClock`).
+  /// `zone` is that of the times, if it isn't the folder's; `tellsDistance` is the clock's (`WallClock`).
   package typealias Explainer =
-    @Sendable (_ facts: RunFacts, _ isServed: Bool, _ holder: Int?, _ tellsDistance: Bool) async -> Explanation
+    @Sendable (
+      _ facts: RunFacts, _ isServed: Bool, _ holder: Int?, _ zone: TimeZoneRules?, _ tellsDistance: Bool
+    ) async -> Explanation
   /// Computes the input of a step again, with marks for secrets, and finds the step in its recipe.
   package typealias InputFinder =
     @Sendable (_ facts: RunFacts, _ step: StepPath) async -> (input: StepReplay.Input, place: RecipePlace?)

@@ -105,6 +105,9 @@ extension Pages {
     case ("schedules", "trigger"): return try await trigger(request, name, key: text("key"))
     case ("schedules", "backfill"): return try await backfill(request, name, form)
     case ("schedules", "reset"): _ = try await request.ask(ResetSchedule.with { $0.id = name })
+    case ("state", "choose"): return try await chooseZone(request, form)
+    case ("state", "end"): return try await endLogins(request, form)
+    case ("state", "reload"): return try await reloadConfiguration(request)
     case ("workers", "drain"):
       _ = try await request.ask(
         DrainWorker.with {

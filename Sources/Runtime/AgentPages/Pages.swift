@@ -80,10 +80,11 @@ package struct PageRequest: Sendable {
   func frame(
     _ title: String, _ section: String, live: PageFrame.Live? = nil, _ content: Markup...
   ) -> HTTPServerResponse {
-    PageFrame(
+    var frame = PageFrame(
       title: title, section: section, visitor: caller.name, live: live, isSandbox: isSandbox, version: version,
-      content: Markup(content)
-    ).response(to: http)
+      content: Markup(content))
+    frame.zone = clock.zoneSentence
+    return frame.response(to: http)
   }
 }
 

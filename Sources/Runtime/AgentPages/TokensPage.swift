@@ -70,7 +70,8 @@ extension Pages {
   }
 
   private static func tokens(_ request: PageRequest, _ form: TokenForm) async throws(Problem) -> HTTPServerResponse {
-    let (all, first) = (try await request.ask(ListTokens()).tokens, request.first)
+    let (list, first) = (try await request.ask(ListTokens()), request.first)
+    let all = list.tokens
     let rows = all.dropFirst(first).prefix(PageRequest.mostRows).map { token -> Markup in
       let isOwn = request.caller.token.map { $0 == token.sha256 } ?? false
       let recipes = token.recipes.isEmpty ? "all recipes" : "only \(token.recipes.joined(separator: ", "))"
@@ -78,8 +79,11 @@ extension Pages {
         .element(
           "span", ["class": "grow"], .element("strong", [:], Markup(token.name)), isOwn ? " (yours)" : .nothing,
           .element(
-            "span", ["class": "quiet"], Markup("\(token.scopes.map(\.rawValue).joined(separator: ", ")); \(recipes)"))),
-        .element("span", ["class": "end"], "made ", Part.ago(token.at, request.clock), end(of: token, request)),
+            "span", ["class": "quiet"], Markup("\(token.scopes.map(\.rawValue).joined(separator: ", ")); \(recipes)"),
+            decisions(of: token, list))),
+        .element(
+          "span", ["class": "end"], "made ", Part.ago(token.at, request.clock),
+          Markup(token.usedOn.map { ", last used on \($0.utcDate)" } ?? ", never used"), end(of: token, request)),
       ]
       if token.isExpired(at: request.clock.now) { parts.insert(Part.status("failed", "expired"), at: 0) }
       let warning = "Programs and people that use it are refused at once\(isOwn ? ", and you are logged out" : "")."
@@ -94,8 +98,39 @@ extension Pages {
       "Tokens", "/state", Part.crumbs(("State", "/state")), .element("h1", [:], "Tokens"),
       .element("p", ["class": "lead"], "A token lets a program or a person use this agent over HTTP."),
       Part.rows(rows, orElse: "There are no tokens."),
+      all.contains { $0.usedOn != nil } ? .element("p", ["class": "quiet small"], "The days of uses are in UTC.") : .nothing,
       Part.pager(first, rows.count, of: all.count, by: PageRequest.mostRows) { request.page(from: $0, "tokens") },
+      unrepresented(list, request),
       form.markup(TokenScope.allCases.filter { request.may($0) }))
+  }
+
+  /// The most recipes that are named one by one.
+  private static let mostNamed = 5
+
+  private static func names(_ recipes: [String]) -> String {
+    let rest = recipes.count - mostNamed
+    return joined(rest > 0 ? Array(recipes.prefix(mostNamed)) + ["\(rest) more"] : recipes)
+  }
+
+  /// Which questions a token answers, by its name.
+  private static func decisions(of token: TokenIssued, _ list: TokenList) -> Markup {
+    guard token.scopes.contains(.approve) else { return .nothing }
+    let recipes = list.deciders[token.name] ?? []
+    return Markup(
+      recipes.isEmpty
+        ? "; decides as \(token.name), which no recipe names in 'by'"
+        : "; decides as \(token.name), named in 'by' of \(names(recipes))")
+  }
+
+  /// The names in `by` under which no token decides; people with such a name decide by a link or on the machine.
+  private static func unrepresented(_ list: TokenList, _ request: PageRequest) -> Markup {
+    let able = Set(list.tokens.filter { $0.scopes.contains(.approve) && !$0.isExpired(at: request.clock.now) }.map(\.name))
+    let missing = list.deciders.filter { !able.contains($0.key) }.sorted { $0.key.precedesByScalars($1.key) }
+    if missing.isEmpty { return .nothing }
+    let rows = missing.prefix(PageRequest.mostRows).map { name, recipes in [Part.code(name), Markup(names(recipes))] }
+    return Part.heading("People in 'by' without a token that decides", count: missing.count)
+      + .element("p", [:], "They decide by a link, or on the agent's machine.")
+      + Part.table("People without a token", ["Name", "Recipes"], rows)
   }
 
   private static func end(of token: TokenIssued, _ request: PageRequest) -> Markup {
@@ -172,6 +207,7 @@ extension TokenScope {
     case .start: "start runs and send events"
     case .steer: "pause, resume, cancel, retry and resolve runs, and steer schedules and workers"
     case .approve: "make decisions"
+    case .edit: "change recipes and errand.yaml, and so run any program as the agent's account"
     case .metrics: "read /metrics"
     case .tokens: "list, make and revoke tokens"
     }

@@ -85,8 +85,6 @@ struct WeekCalendar {
     return Markup([
       .element("h2", ["id": "week"], title),
       .element(
-        "p", ["class": "quiet"], "Times are in \(request.clock.zone.name)."),
-      .element(
         "div", ["class": "actions side"], link("Previous", start.adding(days: -length), "prev"),
         .element("a", ["class": "button", "href": "/schedules"], isDay ? "Today" : "This week"),
         link("Next", start.adding(days: length), "next")),

@@ -81,19 +81,6 @@ enum LoginEnd: String {
 }
 
 extension HTTPServerRequest {
-  /// The value of a cookie (RFC 6265, section 4.2).
-  fileprivate func cookie(_ name: String) -> String? {
-    for field in headers.values("Cookie") {
-      for pair in field.split(separator: ";") {
-        let parts = pair.split(separator: "=", maxSplits: 1).map { String($0).trimmed }
-        if parts.count == 2, parts[0].hasSameScalars(as: name) { return parts[1] }
-      }
-    }
-    return nil
-  }
-}
-
-extension HTTPServerRequest {
   /// The path of the form's page: the referring page, or else the page of the form's subject.
   var pageOfForm: String {
     if let referer = headers["Referer"], let scheme = referer.utf8Parts(around: "://") {

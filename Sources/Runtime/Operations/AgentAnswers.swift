@@ -632,6 +632,8 @@ package struct StatusAnswer: FieldSet {
   @Field("How many schedules the agent has.") package var schedules: Int?
   @Field("The next slot.") package var nextSlot: Timestamp?
   @Field("How many faults the recipes have.") package var faults: Int?
+  @Field("How many bytes the state takes on its disk or in its database, if that was asked for.")
+  package var bytes: Int?
 
   package init() {}
 }
