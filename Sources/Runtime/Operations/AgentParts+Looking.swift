@@ -233,7 +233,8 @@ extension AgentParts {
       }
       records.append(schedule)
     }
-    return ListSchedules.Answer(records, words: agent.isServing ? await schedules?.words ?? [:] : [:])
+    guard agent.isServing, let schedules else { return ListSchedules.Answer(records, words: [:]) }
+    return ListSchedules.Answer(records, words: await schedules.words, late: await schedules.late)
   }
 }
 

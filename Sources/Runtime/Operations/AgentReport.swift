@@ -1,4 +1,4 @@
-import Agent
+package import Agent
 package import Basics
 package import RunState
 

@@ -12,7 +12,7 @@ package enum OperationList {
     ListTools.self, ListUpcoming.self, ListWorkers.self, PauseRun.self, PauseSchedule.self, PlanRun.self,
     ReadLogs.self, ReadOutputs.self, ReadValue.self, ReloadConfiguration.self, ResetSchedule.self, ResolveStep.self, ResumeRun.self,
     ResumeSchedule.self, RetryRun.self, RevokeToken.self, SendEvent.self, ShowPlan.self, ShowRecipe.self,
-    ShowRun.self, ShowStatus.self, ShowStep.self, StartRun.self, SubmitRun.self, TriggerSchedule.self,
+    ShowRun.self, ShowSchedule.self, ShowStatus.self, ShowStep.self, StartRun.self, SubmitRun.self, TriggerSchedule.self,
     UnlinkAll.self, UnlinkStep.self, WatchRuns.self, YieldFolder.self,
   ]
 

@@ -35,7 +35,7 @@ package struct TokenAnswer: FieldSet {
   package init(_ token: TokenIssued, decidesIn recipes: [String]) {
     name = token.name
     scopes = token.scopes.map(\.rawValue)
-    recipes = token.recipes
+    self.recipes = token.recipes
     createdAt = token.at
     expiresAt = token.expiresAt
     lastUsedOn = token.usedOn?.utcDate
