@@ -1,6 +1,7 @@
 import ActionKit
 package import Basics
 import Expressions
+import YAMLReader
 
 // The computed inputs of an entry of `on:`. They are computed once, when the slot is decided. They are kept with the
 // slot while its start waits, and then with the run: nothing is computed again. They may read

@@ -36,6 +36,7 @@ struct Dispatch {
       case "runs": return try await RunsCommand(dispatch: self).run()
       case "schedule": return try await ScheduleCommand(dispatch: self).run()
       case "status": return try await StatusCommand(dispatch: self).run()
+      case "reload": return try await ReloadCommand(dispatch: self).run()
       case "recipes": return try await RecipesCommand(dispatch: self).run()
       case "connections": return try await ConnectionsCommand(dispatch: self).run()
       case "why": return try await WhyCommand(dispatch: self).run()
@@ -89,7 +90,7 @@ struct Dispatch {
       besides: recipe, text: configuration, show: console.show)
     let keepsState = [
       "run", "plan", "serve", "runs", "schedule", "why", "state", "doctor", "token", "form", "open", "workers", "mcp",
-      "status", "recipes", "connections",
+      "status", "reload", "recipes", "connections",
     ].contains(parsed.command.first)
     let isApart =
       ["run", "plan", "mcp"].contains(parsed.command.first)

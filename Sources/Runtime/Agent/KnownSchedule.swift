@@ -108,7 +108,7 @@ package struct KnownSchedule: Sendable {
 /// An input that a schedule gives its runs; a member other than the name says which.
 package struct ScheduleInput: Record, Equatable {
   package var name: String
-  /// The value, as plain JSON.
+  /// The value, as plain JSON; nil if it holds a secret.
   package var value: Value?
   /// The name of a secret.
   package var secret: String?
@@ -119,8 +119,10 @@ package struct ScheduleInput: Record, Equatable {
   fileprivate init(_ name: String, _ input: GivenInput, hide: (String) -> String) {
     self.name = name
     switch input {
-    case .text(let text): value = .string(hide(text))
-    case .value(let given, _): value = try? JSON.parse(hide(JSON.displayed(given)))
+    case .text(let text): value = hide(text) == text ? .string(text) : nil
+    case .value(let given, _):
+      let text = JSON.displayed(given)
+      value = hide(text) == text ? try? JSON.parse(text) : nil
     case .secret(let name): secret = name
     case .computed(let template, _): computed = hide(template.written)
     }

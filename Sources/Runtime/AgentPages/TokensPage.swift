@@ -32,7 +32,8 @@ struct TokenForm {
   }
 
   /// - Parameter scopes: The scopes that the visitor can give.
-  func markup(_ scopes: [TokenScope]) -> Markup {
+  /// - Parameter zone: The name of the zone that a date is in.
+  func markup(_ scopes: [TokenScope], in zone: String) -> Markup {
     let boxes = scopes.map { scope -> Markup in
       .element(
         "label", ["class": "choice"],
@@ -58,7 +59,7 @@ struct TokenForm {
         Markup(field: recipes)),
       Part.field(
         "end", "End", end, hint: "A length of time such as 90d, or a date such as 2027-01-31.", fault: faultOfEnd,
-        isRequired: false),
+        isRequired: false), Part.hidden("zone", zone),
       .element("div", ["class": "actions"], .element("button", ["class": "main"], "Make the token")),
       Part.command("errand token new NAME --scope read --recipe RECIPE --expires 90d"))
   }
@@ -101,7 +102,7 @@ extension Pages {
       all.contains { $0.usedOn != nil } ? .element("p", ["class": "quiet small"], "The days of uses are in UTC.") : .nothing,
       Part.pager(first, rows.count, of: all.count, by: PageRequest.mostRows) { request.page(from: $0, "tokens") },
       unrepresented(list, request),
-      form.markup(TokenScope.allCases.filter { request.may($0) }))
+      form.markup(TokenScope.allCases.filter { request.may($0) }, in: request.clock.zone.name))
   }
 
   /// The most recipes that are named one by one.
@@ -144,7 +145,7 @@ extension Pages {
     var given = TokenForm(form)
     var end: Timestamp?
     if !given.end.isEmpty {
-      end = request.end(given.end)
+      end = request.end(given.end, by: request.clock(of: form))
       if end == nil { given.faultOfEnd = "This is neither a length of time nor a coming date: \(given.end.shortened)" }
     }
     if given.scopes.isEmpty { given.fault = "Choose at least one scope." }
@@ -192,7 +193,7 @@ extension Pages {
 
 extension PageRequest {
   /// The instant that a person means by a length of time from now, or by a date; nil if it isn't one to come.
-  fileprivate func end(_ text: String) -> Timestamp? {
+  fileprivate func end(_ text: String, by clock: WallClock) -> Timestamp? {
     let end = TimeSpan(text).flatMap { clock.now.advanced(by: $0) } ?? clock.instant(text)
     return end.flatMap { $0 > clock.now ? $0 : nil }
   }

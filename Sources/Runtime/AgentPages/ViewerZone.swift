@@ -65,8 +65,12 @@ package enum ViewerZone {
   ///
   /// - Parameter own: The clock of the folder.
   package static func clock(_ own: WallClock, for request: HTTPServerRequest) -> WallClock {
-    guard let rules = name(for: request).flatMap({ rules(named: $0) }) else { return own }
-    return WallClock(rules, now: own.now)
+    clock(own, named: name(for: request) ?? "")
+  }
+
+  /// A clock in a zone; the same clock if the name isn't one.
+  static func clock(_ own: WallClock, named name: String) -> WallClock {
+    rules(named: name).map { WallClock($0, now: own.now) } ?? own
   }
 
   /// The rules of a zone that this machine has a file for; a name that isn't one costs little.
@@ -79,6 +83,11 @@ package enum ViewerZone {
 
   /// The names to choose from.
   static var all: [String] { TimeZoneDatabase.system.names() }
+}
+
+extension PageRequest {
+  /// The clock by which a person filled in a form, as its field `zone` says.
+  func clock(of form: HTTPQuery) -> WallClock { ViewerZone.clock(clock, named: form["zone"] ?? "") }
 }
 
 extension WallClock {
