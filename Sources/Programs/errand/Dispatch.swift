@@ -81,13 +81,20 @@ struct Dispatch {
 
   /// The workspace of a command.
   ///
-  /// - Parameter configuration: The text of errand.yaml, which replaces the file's.
+  /// - Parameters:
+  ///   - configuration: The text of errand.yaml, which replaces the file's.
+  ///   - show: Called with the warnings and faults of errand.yaml, after they are on the console.
   func workspace(
-    besides recipe: String? = nil, inState state: String? = nil, configuration: Source? = nil
+    besides recipe: String? = nil, inState state: String? = nil, configuration: Source? = nil,
+    show: (Diagnostics) -> Void = { _ in }
   ) throws(RuntimeError) -> Workspace {
     let workspace = try Workspace(
       catalog: catalog, configurationPath: parsed["config"].text, stateFolder: state ?? parsed["state"].text,
-      besides: recipe, text: configuration, show: console.show)
+      besides: recipe, text: configuration
+    ) {
+      console.show($0)
+      show($0)
+    }
     let keepsState = [
       "run", "plan", "serve", "runs", "schedule", "why", "state", "doctor", "token", "form", "open", "workers", "mcp",
       "status", "reload", "recipes", "connections",

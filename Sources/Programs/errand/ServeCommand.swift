@@ -361,8 +361,8 @@ private struct Service {
           tellFaults()
           await agent.host.continueWithMissingDependencies()
         } else {
-          let message = failure?.message ?? "the agent is ending"
-          answer(.failure(RequestRefusedError(.configuration, "errand.yaml is not reloaded: \(message.safe)")))
+          let message = failure ?? "the agent is ending"
+          answer(.failure(RequestRefusedError(.configuration, "errand.yaml is not reloaded: \(message)")))
         }
         let summary = await summary()
         if Task.isCancelled { break }
@@ -420,11 +420,12 @@ private struct Service {
   }
 
   /// Reads `errand.yaml` and the secrets again; if they are faulty, the faults are logged and returned.
-  private func reload() async -> RuntimeError? {
+  private func reload() async -> String? {
     let old = current.value
+    var faults = ""
     do throws(RuntimeError) {
       let sandboxes = old.sandboxes
-      let found = try dispatch.workspace(inState: sandboxes?.state)
+      let found = try dispatch.workspace(inState: sandboxes?.state) { faults = $0.rendered() }
       let workspace = sandboxes == nil ? found : found.inSandbox
       guard workspace.stateFolder.hasSameScalars(as: old.workspace.stateFolder) else {
         throw RuntimeError(
@@ -446,7 +447,8 @@ private struct Service {
       return nil
     } catch {
       log.say("reloadFailed", "errand.yaml is not reloaded: \(error.message.safe)", .error)
-      return error
+      // Who asked from elsewhere sees paths from the folder of errand.yaml only.
+      return (faults.isEmpty ? error.message : faults).replacing("\(old.workspace.root)/", with: "")
     }
   }
 

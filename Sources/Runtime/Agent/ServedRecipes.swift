@@ -10,6 +10,8 @@ package struct ServedRecipes: Sendable {
   package var environment: RecipeEnvironment
   /// Where the recipes are; the environment reads their content.
   package var files = RecipeFiles.disk
+  /// The folder of errand.yaml, from which people name files; nil where none are named.
+  package var root: String?
   /// Where the files are that entries watch; nil if none are looked for.
   package var watched: WatchedFolder?
   /// Makes the id of a run created at an instant.

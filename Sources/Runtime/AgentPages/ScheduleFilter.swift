@@ -1,6 +1,7 @@
 // The filter of the page of schedules, which is in its address.
 import Agent
 import Basics
+import HTTPServer
 import Operations
 import RunState
 

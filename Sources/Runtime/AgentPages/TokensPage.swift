@@ -2,6 +2,7 @@
 // form; the state has only its hash.
 import Agent
 import Basics
+import Calendars
 import HTTPServer
 import Operations
 import RunState

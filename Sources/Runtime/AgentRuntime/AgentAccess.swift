@@ -316,6 +316,7 @@ package struct AgentAccess: Sendable {
     store.secrets.learn(await workspace.knownSecrets(secrets))
     var served = LocalAgent.Served(workspace.recipeFolders, in: workspace.environment)
     served.watched = .disk(sandboxes?.folder ?? workspace.root)
+    served.root = workspace.root
     // Each asks for the workspace anew, so that it is the one after a reload.
     served.findInput = {
       let found = await factory().workspace.input(ofStep: $1, in: $0)

@@ -80,6 +80,12 @@ extension AgentParts {
     }
   }
 
+  /// The path of a file from the folder of errand.yaml; nil if it is elsewhere.
+  func nameForPeople(ofFile path: String) -> String? {
+    guard let root = served?.root, path.hasPrefix("\(root)/") else { return nil }
+    return String(path.dropFirst(root.count + 1))
+  }
+
   /// The sentence about the input that names the zone of a text's times.
   static let zoneSummary =
     "The time zone of the times in the text, such as Europe/Paris; the folder's if left out."

@@ -1,6 +1,6 @@
 import ActionKit
 package import Agent
-import Basics
+package import Basics
 package import RunState
 
 package struct ListSchedules: Operation {

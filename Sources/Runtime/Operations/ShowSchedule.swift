@@ -1,6 +1,7 @@
 package import ActionKit
 package import Agent
 package import Basics
+import Recipes
 package import RunState
 
 package struct ShowSchedule: Operation {

@@ -40,7 +40,9 @@ package struct ShowStatus: Operation {
         recipes: await schedules.recipes.count, schedules: await schedules.count, nextSlot: await schedules.nextDue,
         faults: await schedules.faults.map { Diagnostics([$0]).rendered() } + schedules.webhooks.faults,
         findings: await schedules.faults.map { fault in
-          FindingRecord(fault) { agent.store.secrets.finder.redact($0) }
+          var finding = FindingRecord(fault) { agent.store.secrets.finder.redact($0) }
+          finding.file = finding.file.flatMap { agent.nameForPeople(ofFile: $0) }
+          return finding
         },
         zone: await schedules.zone)
     }

@@ -25,6 +25,12 @@ import Testing
       #expect(try await get(String(link.dropFirst(bench.url.count))).status == 401)
     }
 
+    /// A browser that has a cookie already.
+    init(_ bench: APITests.Bench, cookie: String) {
+      self.bench = bench
+      self.cookie = cookie
+    }
+
     /// Waits until a recipe is served.
     func recipe(_ name: String, _ text: String) async throws -> String {
       try bench.program.write(text, to: "recipes/\(name).yaml")
