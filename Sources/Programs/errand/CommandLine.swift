@@ -27,7 +27,8 @@ let program = Command(
       "run recipes/markbook-averages.yaml --sandbox -i markbook=1207731", "Tries a recipe without the real service."),
   ],
   subcommands: [
-    runCommand, checkCommand, lintCommand, planCommand, testCommand, serveCommand, statusCommand, reloadCommand, runsCommand,
+    runCommand, checkCommand, lintCommand, planCommand, testCommand, serveCommand, statusCommand, reloadCommand,
+    runsCommand,
     scheduleCommand, recipesCommand, connectionsCommand, whyCommand, graphCommand, actionsCommand, evalCommand,
     newCommand, pluginCommand, schemaCommand, lspCommand,
     mcpCommand,

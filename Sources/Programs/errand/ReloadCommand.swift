@@ -15,7 +15,8 @@ struct ReloadCommand: DispatchedCommand {
     }
     let faults = answer.faults == 0 ? "" : "; \(counted(answer.faults, "error")) in recipes, see: errand recipes list"
     console.say(
-      "errand.yaml is read again: \(counted(answer.recipes, "recipe")), \(counted(answer.schedules, "schedule"))\(faults)")
+      "errand.yaml is read again: \(counted(answer.recipes, "recipe")), \(counted(answer.schedules, "schedule"))\(faults)"
+    )
     return .done
   }
 }

@@ -118,7 +118,8 @@ struct TokenCommand: DispatchedCommand {
         token.usedOn?.utcDate ?? "never",
       ]
     }
-    console.out(console.table(["TOKEN", "SCOPES", "RECIPES", "MADE", "EXPIRES", "USED"], rows, cutFirst: ["MADE", "RECIPES"]))
+    console.out(
+      console.table(["TOKEN", "SCOPES", "RECIPES", "MADE", "EXPIRES", "USED"], rows, cutFirst: ["MADE", "RECIPES"]))
     return .done
   }
 }

@@ -25,7 +25,9 @@ struct ScheduleFilter {
   var isOn: Bool { !recipe.isEmpty || isPaused || isLate }
 
   func matches(_ schedule: ScheduleRecord) -> Bool {
-    if !recipe.isEmpty, schedule.recipe.lowercasedASCII.utf8Parts(around: recipe.lowercasedASCII) == nil { return false }
+    if !recipe.isEmpty, schedule.recipe.lowercasedASCII.utf8Parts(around: recipe.lowercasedASCII) == nil {
+      return false
+    }
     if isPaused, schedule.pause == nil { return false }
     return !isLate || late[schedule.id] != nil
   }
@@ -56,7 +58,8 @@ struct ScheduleFilter {
           ])),
       .element("datalist", ["id": "recipes"], Markup(names.map { .element("option", ["value": $0]) })),
       box("paused", "Paused", isPaused), box("late", "Late", isLate),
-      .element("button", [:], "Show"), isOn ? .element("a", ["class": "button", "href": "/schedules"], "All") : .nothing)
+      .element("button", [:], "Show"),
+      isOn ? .element("a", ["class": "button", "href": "/schedules"], "All") : .nothing)
   }
 }
 

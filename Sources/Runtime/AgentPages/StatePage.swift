@@ -27,7 +27,8 @@ extension Pages {
     var response = request.frame(
       zone?.fault == nil && fault == nil ? "State" : "Error: State", "/state", .element("h1", [:], "State"),
       fault.map {
-        Part.notice(.element("p", [:], "errand.yaml was not read again.") + .element("pre", [:], Markup($0)), kind: "fault")
+        Part.notice(
+          .element("p", [:], "errand.yaml was not read again.") + .element("pre", [:], Markup($0)), kind: "fault")
       } ?? .nothing,
       Part.facts([
         ("Program", Markup(report.program)), ("Process", report.pid == 0 ? nil : "\(report.pid)"),
@@ -73,7 +74,8 @@ extension Pages {
     action.warning = "Every browser in which you are logged in, this one too, has to log in again."
     guard request.may(.tokens), request.caller.recipes.isEmpty else { return [action] }
     var all = Part.Action(
-      label: "Log out all people", path: "/state/logins/end", command: "errand open --log-out --everyone", kind: "risky")
+      label: "Log out all people", path: "/state/logins/end", command: "errand open --log-out --everyone", kind: "risky"
+    )
     all.warning = "Every browser of every person, this one too, has to log in again."
     all.fields = [("all", "true")]
     return [action, all]
@@ -173,7 +175,8 @@ struct ZoneForm {
         .element(
           "input",
           [
-            "id": "zone-name", "name": "zone", "value": name.isEmpty ? nil : name, "list": "zones", "autocomplete": "off",
+            "id": "zone-name", "name": "zone", "value": name.isEmpty ? nil : name, "list": "zones",
+            "autocomplete": "off",
             "placeholder": "Europe/Paris", "aria-invalid": fault == nil ? nil : "true",
             "aria-describedby": fault == nil ? nil : "zone-wrong",
           ])),

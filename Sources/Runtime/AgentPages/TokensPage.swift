@@ -100,7 +100,8 @@ extension Pages {
       "Tokens", "/state", Part.crumbs(("State", "/state")), .element("h1", [:], "Tokens"),
       .element("p", ["class": "lead"], "A token lets a program or a person use this agent over HTTP."),
       Part.rows(rows, orElse: "There are no tokens."),
-      all.contains { $0.usedOn != nil } ? .element("p", ["class": "quiet small"], "The days of uses are in UTC.") : .nothing,
+      all.contains { $0.usedOn != nil }
+        ? .element("p", ["class": "quiet small"], "The days of uses are in UTC.") : .nothing,
       Part.pager(first, rows.count, of: all.count, by: PageRequest.mostRows) { request.page(from: $0, "tokens") },
       unrepresented(list, request),
       form.markup(TokenScope.allCases.filter { request.may($0) }, in: request.clock.zone.name))
@@ -126,7 +127,8 @@ extension Pages {
 
   /// The names in `by` under which no token decides; people with such a name decide by a link or on the machine.
   private static func unrepresented(_ list: TokenList, _ request: PageRequest) -> Markup {
-    let able = Set(list.tokens.filter { $0.scopes.contains(.approve) && !$0.isExpired(at: request.clock.now) }.map(\.name))
+    let able = Set(
+      list.tokens.filter { $0.scopes.contains(.approve) && !$0.isExpired(at: request.clock.now) }.map(\.name))
     let missing = list.deciders.filter { !able.contains($0.key) }.sorted { $0.key.precedesByScalars($1.key) }
     if missing.isEmpty { return .nothing }
     let rows = missing.prefix(PageRequest.mostRows).map { name, recipes in [Part.code(name), Markup(names(recipes))] }

@@ -66,7 +66,9 @@ struct WeekCalendar {
     }
     let coming = try await request.upcoming(ofRecipes: recipes, from: first, before: end, limit: Self.mostSlots)
     if coming.count == Self.mostSlots { isShownUntil = coming.last?.slot }
-    for slot in coming where !filter.isOn || ids.contains(slot.schedule) { add(Entry(schedule: slot.schedule, slot: slot.slot)) }
+    for slot in coming where !filter.isOn || ids.contains(slot.schedule) {
+      add(Entry(schedule: slot.schedule, slot: slot.slot))
+    }
     let midnight = zone.instant(of: CivilTime(today.adding(days: 1)))
     until = [coming.first?.slot, midnight].compactMap(\.self).min()
   }
@@ -108,7 +110,9 @@ struct WeekCalendar {
 
   /// The address of another day or week, with the same filter.
   private func address(_ name: String = "", _ day: CivilDate? = nil) -> String {
-    let others = request.http.query.items.filter { !["day", "week", "from"].contains($0.name) }.map { ($0.name, $0.value) }
+    let others = request.http.query.items.filter { !["day", "week", "from"].contains($0.name) }.map {
+      ($0.name, $0.value)
+    }
     return pagePath("schedules", query: others + [(name, day.map { "\($0)" } ?? "")])
   }
 

@@ -72,7 +72,8 @@ package struct AgentReport: Record, UnlimitedAnswer, Equatable {
     let findings = try member("findings", record?.served?.findings, default: [])
     let zone: String? = try member("zone", record?.served?.zone)
     if let recipes, let schedules {
-      served = Served(recipes: recipes, schedules: schedules, nextSlot: nextSlot, faults: faults, findings: findings,
+      served = Served(
+        recipes: recipes, schedules: schedules, nextSlot: nextSlot, faults: faults, findings: findings,
         zone: zone)
     }
   }

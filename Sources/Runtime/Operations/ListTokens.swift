@@ -21,7 +21,7 @@ package struct ListTokens: Operation {
   }
 
   package static func view(_ tokens: TokenList, for caller: AgentCaller) -> TokenListAnswer {
-    filled(TokenListAnswer()) { 
+    filled(TokenListAnswer()) {
       $0.items = tokens.tokens.map { TokenAnswer($0, decidesIn: tokens.deciders[$0.name] ?? []) }
     }
   }

@@ -12,7 +12,8 @@ package struct ShowStatus: Operation {
   package static let command: String? = "status"
   package static let page: String? = "/state"
 
-  @Field("Whether to measure how much room the state takes; a measurement counts for a minute.") package var size = false
+  @Field("Whether to measure how much room the state takes; a measurement counts for a minute.") package var size =
+    false
 
   package init() {}
 

@@ -149,7 +149,8 @@ import Testing
     func at(_ cookies: String) -> Browser { Browser(bench, cookie: "\(browser.cookie)\(cookies)") }
     for (cookies, zone) in [
       ("", "Europe/Berlin"), ("; errand_zone=Asia/Tokyo", "Asia/Tokyo"), ("; errand_zone=Mars/Base", "Europe/Berlin"),
-      ("; errand_zone=..%2Fetc", "Europe/Berlin"), ("; errand_zone=Asia/Tokyo; errand_zone_choice=folder", "Europe/Berlin"),
+      ("; errand_zone=..%2Fetc", "Europe/Berlin"),
+      ("; errand_zone=Asia/Tokyo; errand_zone_choice=folder", "Europe/Berlin"),
       ("; errand_zone=Asia/Tokyo; errand_zone_choice=America/New_York", "America/New_York"),
       ("; errand_zone=Asia/Tokyo; errand_zone_choice=nowhere", "Asia/Tokyo"),
     ] {
@@ -242,7 +243,8 @@ import Testing
     #expect(again.status == 303 && again.headers["Location"] == "/state")
     #expect(try await browser.get("/schedules").text.contains("Times are in Europe/Berlin."))
     // A token may read the file again where errand.yaml allows editing.
-    try bench.program.write(configuration.replacing("listen: 127.0.0.1:0", with: "listen: 127.0.0.1:0, edit: true"), to: "errand.yaml")
+    try bench.program.write(
+      configuration.replacing("listen: 127.0.0.1:0", with: "listen: 127.0.0.1:0, edit: true"), to: "errand.yaml")
     #expect(try await bench.program.call("reload").code == 0)
     let byToken = try await bench.send("POST", path, editor, "{}")
     #expect(byToken.status == 200 || byToken.json["detail"]?.string?.contains("edit: true") == true, "\(byToken)")
@@ -255,7 +257,8 @@ import Testing
     try bench.program.write("steps:\n  - lett: { a: 1 }\n", to: "recipes/broken.yaml")
     var page = try await browser.get("/state").text
     while !page.contains("lett") { page = try await browser.get("/state").text }
-    #expect(page.contains("/edit/recipes%2Fbroken.yaml?line=2#line-2\">Edit line 2 of recipes/broken.yaml</a>"), "\(page)")
+    #expect(
+      page.contains("/edit/recipes%2Fbroken.yaml?line=2#line-2\">Edit line 2 of recipes/broken.yaml</a>"), "\(page)")
     #expect(page.contains("<dt>Size of the state</dt>"), "\(page)")
     let reader = try await Self.logIn(bench, try await bench.token("reader"))
     #expect(!(try await reader.get("/state").text.contains("/edit/")))

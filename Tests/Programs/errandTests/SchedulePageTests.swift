@@ -53,8 +53,10 @@ import Testing
     var text = try await browser.get(run).text
     while !text.contains("s-succeeded") { text = try await browser.get(run).text }
     #expect(text.contains("Sunday 12"), "\(text)")
-    let wrong = try await browser.post(path, ["key": "form-2", "inputs": "given", "input.count": "0", "input.day": "Sun"])
-    #expect(wrong.status == 422 && wrong.text.contains("value=\"0\"") && wrong.text.contains("value=\"Sun\""), "\(wrong)")
+    let wrong = try await browser.post(
+      path, ["key": "form-2", "inputs": "given", "input.count": "0", "input.day": "Sun"])
+    #expect(
+      wrong.status == 422 && wrong.text.contains("value=\"0\"") && wrong.text.contains("value=\"Sun\""), "\(wrong)")
     #expect(wrong.text.contains("<details class=\"action\" id=\"trigger\" open>"), "\(wrong)")
     let plain = try await browser.post(path, ["key": "form-3"])
     #expect(plain.headers["Location"]?.hasPrefix("/runs/") == true, "\(plain)")
@@ -86,7 +88,8 @@ import Testing
     #expect(inputs?.first?["value"]?.int == 7 && inputs?.last?["computed"]?.string == "${{ event.data.who }}")
     #expect(try await bench.send("GET", "/api/v1/schedules/none", all).status == 404)
     let command = try await bench.program.call("schedule", "show", "report/daily")
-    #expect(command.code == 0 && command.out.contains("count") && command.out.contains("every day at 05:00"), "\(command)")
+    #expect(
+      command.code == 0 && command.out.contains("count") && command.out.contains("every day at 05:00"), "\(command)")
     await bench.end()
   }
 
@@ -123,7 +126,8 @@ import Testing
     let listed = try await bench.send("GET", "/api/v1/schedules", token).json["items"]?.list ?? []
     #expect(listed.filter { $0["lateSince"] != nil }.map { $0["id"]?.string } == ["slow"])
     let slots = try await bench.send("GET", "/api/v1/upcoming?recipes=bulk2&recipes=bulk3&limit=4", token)
-    #expect(Set(slots.json["items"]?.list?.compactMap { $0["schedule"]?.string } ?? []) == ["bulk2", "bulk3"], "\(slots)")
+    #expect(
+      Set(slots.json["items"]?.list?.compactMap { $0["schedule"]?.string } ?? []) == ["bulk2", "bulk3"], "\(slots)")
     await bench.end()
   }
 
@@ -136,7 +140,8 @@ import Testing
       "/schedules/sum/backfill", ["from": from, "to": to, "start": "true", "zone": "Asia/Tokyo"])
     #expect(filled.status == 303, "\(filled)")
     let page = try await browser.get("/schedules/sum").text
-    let older = try #require(page.components(separatedBy: "rel=\"next\" href=\"").last?.components(separatedBy: "\"").first)
+    let older = try #require(
+      page.components(separatedBy: "rel=\"next\" href=\"").last?.components(separatedBy: "\"").first)
     #expect(older.contains("cursor=") && older.hasSuffix("#slots"), "\(older)")
     let next = older.replacingOccurrences(of: "&amp;", with: "&").components(separatedBy: "#").first ?? ""
     let rest = try await browser.get(next)

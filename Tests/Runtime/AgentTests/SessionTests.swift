@@ -117,7 +117,8 @@ import Testing
 
   // MARK: Ending
 
-  private func refusal(_ bench: HostBench, _ request: EndSessions, by caller: AgentCaller) async -> RequestRefusedError? {
+  private func refusal(_ bench: HostBench, _ request: EndSessions, by caller: AgentCaller) async -> RequestRefusedError?
+  {
     do throws(RequestRefusedError) {
       _ = try await bench.service.perform(request, for: caller)
       return nil
@@ -130,7 +131,9 @@ import Testing
     let bench = await HostBench()
     let table = bench.service.sessions
     let (phone, desk) = (AgentCaller(token: Self.token("phone")), AgentCaller(token: Self.token("desk")))
-    func begin(_ caller: AgentCaller) async throws -> String { try await table.begin(for: caller, at: bench.time.now()) }
+    func begin(_ caller: AgentCaller) async throws -> String {
+      try await table.begin(for: caller, at: bench.time.now())
+    }
     func areIn(_ texts: [String]) async -> [Bool] {
       var found: [Bool] = []
       for text in texts { found.append(await table.session(text) != nil) }
