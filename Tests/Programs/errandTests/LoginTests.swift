@@ -1,6 +1,7 @@
 import Basics
 import Foundation
 import HTTPClient
+import PostgresClient
 import PostgresTestKit
 import Testing
 
