@@ -194,7 +194,6 @@ private struct Service {
     let giver = Task { await giveBackMemory(after: ends) }
     defer { for task in [hangUps, end, life, upkeep, giver] { task.cancel() } }
 
-    agent.service.reloading.begin { sink.yield(.reload) }
     try await listen()
     // Its port may differ from errand.yaml.
     if current.value.sandboxes != nil { agent.host.setBase(agent.service.sessions.base) }
@@ -221,6 +220,8 @@ private struct Service {
     if let sandboxes = current.value.sandboxes { tell(of: sandboxes) }
     notice.ready(await summary())
     Service.giveBackMemory()
+    // Not before, because nothing would answer who waits if the start failed.
+    agent.service.reloading.begin { sink.yield(.reload) }
     let failure = await attend(events, sink)
 
     notice.stopping()
