@@ -69,7 +69,9 @@ package final class Reloading: Sendable {
   private struct Content {
     /// Tells the program that requests are there; nil while none serves.
     var ask: (@Sendable () -> Void)?
-    var waiting: [CheckedContinuation<Outcome, Never>] = []
+    /// The requests without an answer, by their numbers.
+    var waiting: [Int: CheckedContinuation<Outcome, Never>] = [:]
+    var count = 0
   }
 
   private let content = Mutex(Content())
@@ -81,19 +83,24 @@ package final class Reloading: Sendable {
   /// - Parameter ask: Called with each request; it must not wait.
   package func begin(_ ask: @escaping @Sendable () -> Void) { content.withLock { $0.ask = ask } }
 
-  /// Takes the requests that have come; the function that it returns answers them, and has to be called once.
+  /// Takes the requests that have come; the function that it returns answers them.
   package func take() -> @Sendable (Outcome) -> Void {
-    let waiting = content.withLock { content in
-      defer { content.waiting = [] }
-      return content.waiting
-    }
-    return { outcome in for request in waiting { request.resume(returning: outcome) } }
+    let numbers = content.withLock { Array($0.waiting.keys) }
+    return { self.answer(numbers, $0) }
   }
 
-  /// Takes no requests any more, and refuses those that wait.
+  /// Takes no requests any more, and refuses those without an answer: the state may be away, which a reload waits for.
   package func end() {
-    content.withLock { $0.ask = nil }
-    take()(.failure(Reloading.refusal))
+    let numbers = content.withLock { content in
+      content.ask = nil
+      return Array(content.waiting.keys)
+    }
+    answer(numbers, .failure(Reloading.refusal))
+  }
+
+  private func answer(_ numbers: [Int], _ outcome: Outcome) {
+    let requests = content.withLock { content in numbers.compactMap { content.waiting.removeValue(forKey: $0) } }
+    for request in requests { request.resume(returning: outcome) }
   }
 
   private static let refusal = RequestRefusedError(
@@ -102,7 +109,9 @@ package final class Reloading: Sendable {
   func reload() async throws(RequestRefusedError) -> ReloadConfiguration.Answer {
     let outcome: Outcome = await withCheckedContinuation { request in
       let ask = content.withLock { content in
-        if content.ask != nil { content.waiting.append(request) }
+        guard content.ask != nil else { return (@Sendable () -> Void)?.none }
+        content.count += 1
+        content.waiting[content.count] = request
         return content.ask
       }
       if let ask { ask() } else { request.resume(returning: .failure(Reloading.refusal)) }

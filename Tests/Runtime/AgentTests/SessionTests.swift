@@ -193,8 +193,11 @@ import Testing
     // A request that nobody takes is refused when the agent ends.
     async let last = reload()
     for await _ in asked { break }
+    let late = reloading.take()
     reloading.end()
     #expect(await kind(last) == .notServing)
+    // The reload that began before is done too late.
+    late(.success(answer))
     #expect(await kind(reload()) == .notServing)
   }
 }
