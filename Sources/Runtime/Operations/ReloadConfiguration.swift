@@ -108,8 +108,8 @@ package final class Reloading: Sendable {
 
   func reload() async throws(RequestRefusedError) -> ReloadConfiguration.Answer {
     let outcome: Outcome = await withCheckedContinuation { request in
-      let ask = content.withLock { content in
-        guard content.ask != nil else { return (@Sendable () -> Void)?.none }
+      let ask = content.withLock { content -> (@Sendable () -> Void)? in
+        guard content.ask != nil else { return nil }
         content.count += 1
         content.waiting[content.count] = request
         return content.ask
