@@ -212,6 +212,10 @@ let scheduleCommand = Command(
   subcommands: [
     Command("list", "Lists the schedules with their next slot and their last run.", options: [json]),
     Command(
+      "show", "Shows a schedule: when it is due, since when it is late, and the inputs that it gives its runs.",
+      arguments: [schedule()], options: [json],
+      examples: [.init("schedule show weekly-report", "Shows the inputs of its runs.")]),
+    Command(
       "next", "Lists the next slots, in each schedule's zone.", arguments: [anySchedule],
       options: [.option("count", short: "n", "COUNT", "The number of slots (10).", .int(1...1000)), json],
       examples: [.init("schedule next weekly-report -n 5", "Lists its next five slots.")]),
@@ -262,6 +266,10 @@ let scheduleCommand = Command(
 let statusCommand = Command(
   "status", "Shows whether an agent is running, and its workload.", options: [json],
   examples: [.init("status", "Shows the process, the open runs, the recipes and the next slot.")])
+
+let reloadCommand = Command(
+  "reload", "Tells errand serve to read errand.yaml, the secrets and the recipes again, as SIGHUP does.",
+  examples: [.init("reload", "Changes nothing if errand.yaml is faulty; the faults are printed.")])
 
 let recipesCommand = Command(
   "recipes", "Lists the recipes that an agent serves, or shows one.",

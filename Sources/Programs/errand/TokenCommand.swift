@@ -115,9 +115,11 @@ struct TokenCommand: DispatchedCommand {
         token.name, token.scopes.map(\.rawValue).joined(separator: ", "),
         token.recipes.isEmpty ? "all" : token.recipes.map(\.safe).joined(separator: ", "), clock.date(token.at),
         token.expiresAt.map { (token.isExpired(at: clock.now) ? "expired on " : "") + clock.date($0) } ?? "never",
+        token.usedOn?.utcDate ?? "never",
       ]
     }
-    console.out(console.table(["TOKEN", "SCOPES", "RECIPES", "MADE", "EXPIRES"], rows, cutFirst: ["MADE", "RECIPES"]))
+    console.out(
+      console.table(["TOKEN", "SCOPES", "RECIPES", "MADE", "EXPIRES", "USED"], rows, cutFirst: ["MADE", "RECIPES"]))
     return .done
   }
 }

@@ -29,6 +29,8 @@ package struct RecipeRegistry {
     package var missing: [String] = []
     /// Whether it says that assistants may run it.
     package var isTool = false
+    /// The names in `by` of its questions, and of those of the recipes that it calls.
+    package var deciders: Set<String> = []
   }
 
   /// A change that a look found.
@@ -189,7 +191,7 @@ package struct RecipeRegistry {
       } else {
         let item = Item(
           file: path, name: recipe.name, summary: recipe.summary, texts: reading.texts, paths: recipe.paths,
-          missing: missing(recipe), isTool: recipe.isTool)
+          missing: missing(recipe), isTool: recipe.isTool, deciders: recipe.deciders)
         file.item = item
         owners[recipe.name] = path
         fresh[path] = recipe
@@ -230,7 +232,7 @@ package struct RecipeRegistry {
     return Item(
       file: path, name: recipe.name, summary: recipe.summary, texts: texts, language: language,
       paths: recipe.paths,
-      missing: missing(recipe), isTool: recipe.isTool)
+      missing: missing(recipe), isTool: recipe.isTool, deciders: recipe.deciders)
   }
 
   /// The connections of a recipe that errand.yaml doesn't have, though their plugins have settings without a default.
@@ -268,6 +270,11 @@ package struct RecipeRegistry {
   private func checked(_ item: Item) -> Recipe? {
     disk.check(item.source, environment.ofKept(.map(item.texts), in: item.language)).recipe
   }
+}
+
+extension Recipe {
+  /// The names in `by` of its questions, and of those of the recipes that it calls.
+  fileprivate var deciders: Set<String> { Set(all.flatMap(\.allSteps).flatMap { $0.question?.by ?? [] }) }
 }
 
 extension RecipeRegistry.Item {

@@ -104,6 +104,13 @@ extension ScheduleHost {
     return (served + broken).sorted { $0.name.precedesByScalars($1.name) }
   }
 
+  /// The recipes in force whose questions name a person in `by`, by the names.
+  package var deciders: [String: [String]] {
+    var named: [String: [String]] = [:]
+    for item in registry.items { for name in item.deciders { named[name, default: []].append(item.name) } }
+    return named.mapValues { $0.sorted { $0.precedesByScalars($1) } }
+  }
+
   /// The name of a recipe whose file can't be read, unless the file declares another.
   static func stem(of file: String) -> String {
     file.split(separator: "/").last.map { String($0.prefix { $0 != "." }) } ?? file

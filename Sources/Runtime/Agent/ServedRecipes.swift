@@ -1,4 +1,5 @@
 package import Basics
+package import Calendars
 package import Recipes
 package import RunState
 package import Runs
@@ -9,6 +10,8 @@ package struct ServedRecipes: Sendable {
   package var environment: RecipeEnvironment
   /// Where the recipes are; the environment reads their content.
   package var files = RecipeFiles.disk
+  /// The folder of errand.yaml, from which people name files; nil where none are named.
+  package var root: String?
   /// Where the files are that entries watch; nil if none are looked for.
   package var watched: WatchedFolder?
   /// Makes the id of a run created at an instant.
@@ -36,9 +39,11 @@ package struct ServedRecipes: Sendable {
 
   /// Says why a run is in its state.
   ///
-  /// `tellsDistance` is the clock's (`WallClock`).
+  /// `zone` is that of the times, if it isn't the folder's; `tellsDistance` is the clock's (`WallClock`).
   package typealias Explainer =
-    @Sendable (_ facts: RunFacts, _ isServed: Bool, _ holder: Int?, _ tellsDistance: Bool) async -> Explanation
+    @Sendable (
+      _ facts: RunFacts, _ isServed: Bool, _ holder: Int?, _ zone: TimeZoneRules?, _ tellsDistance: Bool
+    ) async -> Explanation
   /// Computes the input of a step again, with marks for secrets, and finds the step in its recipe.
   package typealias InputFinder =
     @Sendable (_ facts: RunFacts, _ step: StepPath) async -> (input: StepReplay.Input, place: RecipePlace?)

@@ -50,6 +50,8 @@ struct BackfillForm {
       .element(
         "select", ["id": "overlap", "name": "overlap"],
         Markup([Markup.element("option", ["value": ""], "as the recipe says")] + policies)),
+      // The zone of the pages may change before the form is sent.
+      Part.hidden("zone", clock.zone.name),
       .element("div", ["class": "actions"], .element("button", [:], "List the slots")),
       Part.command("errand schedule backfill \(schedule.id.shellQuoted) --from FROM --to TO --dry-run"))
   }
@@ -66,7 +68,8 @@ extension Pages {
     if overlap == nil, !given.overlap.isEmpty {
       throw Problem(.refusal(.request), "there is no overlap policy '\(given.overlap.shortened)'")
     }
-    let (first, end) = (request.clock.instant(given.from), request.clock.instant(given.to))
+    let clock = request.clock(of: form)
+    let (first, end) = (clock.instant(given.from), clock.instant(given.to))
     let fault = "This isn't a date or a time."
     given.faultOfFrom = first == nil ? fault : nil
     given.faultOfTo = end == nil ? fault : nil

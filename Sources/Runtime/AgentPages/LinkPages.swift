@@ -113,6 +113,7 @@ package struct LinkPages: Sendable {
     var frame = PageFrame(
       title: title, section: "", visitor: nil, isSandbox: isSandbox, content: Markup(content))
     (frame.isAlone, frame.isRefused) = (true, isRefused)
+    frame.zone = clock.zoneSentence
     var response = frame.response(status: status)
     response.headers["X-Robots-Tag"] = "noindex, nofollow"
     return response

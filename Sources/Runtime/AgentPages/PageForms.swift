@@ -96,9 +96,12 @@ extension Pages {
           $0.note = text("note")
         })
     case ("schedules", "resume"): _ = try await request.ask(ResumeSchedule.with { $0.id = name })
-    case ("schedules", "trigger"): return try await trigger(request, name, key: text("key"))
+    case ("schedules", "trigger"): return try await trigger(request, name, form)
     case ("schedules", "backfill"): return try await backfill(request, name, form)
     case ("schedules", "reset"): _ = try await request.ask(ResetSchedule.with { $0.id = name })
+    case ("state", "choose"): return try await chooseZone(request, form)
+    case ("state", "end"): return try await endLogins(request, form)
+    case ("state", "reload"): return try await reloadConfiguration(request)
     case ("workers", "drain"):
       _ = try await request.ask(
         DrainWorker.with {
@@ -151,26 +154,6 @@ extension Pages {
         $0.output = output
         $0.reason = reason
       })
-  }
-
-  /// Starts a run of a schedule, and shows it if it began at once.
-  private static func trigger(
-    _ request: PageRequest, _ id: String, key: String?
-  ) async throws(Problem) -> HTTPServerResponse {
-    do throws(Problem) {
-      let started = try await request.ask(
-        TriggerSchedule.with {
-          $0.id = id
-          $0.key = key
-        })
-      let run = started.slots.first { $0.outcome == .started }?.run
-      return redirect(run.map { pagePath("runs", $0) } ?? pagePath("schedules", id))
-    } catch {
-      guard error.kind == .refusal(.inputs), let parts = error.detail.utf8Parts(around: "; send \"inputs\": ") else {
-        throw error
-      }
-      throw Problem(error.kind, "\(parts.before); start the recipe on its own page instead, where they can be given")
-    }
   }
 
   /// The value of a field that is JSON; nil if it is empty.

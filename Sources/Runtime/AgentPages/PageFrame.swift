@@ -16,6 +16,8 @@ package struct PageFrame {
   /// Whether every service is made up, which each page says then.
   var isSandbox: Bool
   var version = PageVersion()
+  /// The sentence about the zone of its times; nil if it shows none.
+  var zone: String?
   /// Whether it is shown without a way to other pages.
   var isAlone = false
   /// Whether it shows a form that was refused: its title says so first, and nothing replaces the form.
@@ -114,7 +116,13 @@ package struct PageFrame {
       .element(
         "body", [:], .element("a", ["class": "skip", "href": "#main"], "Skip to the content"),
         isAlone ? sandbox : .element("header", ["class": "top"], .element("div", [:], Markup(top)), sandbox),
-        .element("main", ["id": "main", "tabindex": "-1"], main)))
+        .element("main", ["id": "main", "tabindex": "-1"], main), foot))
+  }
+
+  private var foot: Markup {
+    guard let zone else { return .nothing }
+    let choice: Markup = visitor == nil ? .nothing : " " + Part.link("Choose the time zone", to: "/state#zone")
+    return .element("footer", ["class": "zone"], .element("p", [:], Markup(zone), choice))
   }
 
   private var sandbox: Markup {

@@ -85,6 +85,7 @@ package struct PageRequest: Sendable {
       title: title, section: section, visitor: caller.name, live: live, isSandbox: isSandbox, version: version,
       content: Markup(content))
     frame.isRefused = isRefused
+    frame.zone = clock.zoneSentence
     return frame.response(to: http)
   }
 }

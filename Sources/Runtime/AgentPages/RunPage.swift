@@ -24,6 +24,7 @@ extension Pages {
         ExplainRun.with {
           $0.run = run.id
           $0.timeless = true
+          $0.zone = ViewerZone.name(for: request.http)
         }
       ).explanation
       content.append(Part.explanation(explanation, request.clock, kind: run.noticeKind))

@@ -253,7 +253,7 @@ extension StartForm {
   }
 
   /// A value as it is written into the field of its input; nil if there is none.
-  fileprivate static func text(_ value: Value, _ schema: Value) -> String? {
+  static func text(_ value: Value, _ schema: Value) -> String? {
     let value = value.asPlainJSON
     if value.isNull { return nil }
     if isPlainList(schema), let entries = value.list?.map({ $0.string ?? JSON.displayed($0) }), !entries.isEmpty {

@@ -310,23 +310,29 @@ package struct AgentAccess: Sendable {
     let sandboxes = factory().sandboxes
     let tell = tell
     let secret: SecretRegistry.Source = { name, isFresh in
-      await workspace.secret(named: name, from: isFresh ? workspace.secretSources() : factory().secrets)
+      let current = factory()
+      let sources = isFresh ? current.workspace.secretSources() : current.secrets
+      return await current.workspace.secret(named: name, from: sources)
     }
     store.secrets.ask(renewed: { factory().workspace.isRenewed($0) }, secret)
     store.secrets.learn(await workspace.knownSecrets(secrets))
     var served = LocalAgent.Served(workspace.recipeFolders, in: workspace.environment)
     served.watched = .disk(sandboxes?.folder ?? workspace.root)
+    served.root = workspace.root
+    // Each asks for the workspace anew, so that it is the one after a reload.
     served.findInput = {
-      let found = await workspace.input(ofStep: $1, in: $0)
+      let found = await factory().workspace.input(ofStep: $1, in: $0)
       return (found.input, found.place)
     }
     served.findNames = { workspace.names(ofStepsAt: $2, of: $0, among: $1) }
     if sandboxes == nil {
-      served.findFiles = { workspace.files(of: $0, among: $1) }
-      served.readFile = { file throws(RequestRefusedError) in try await workspace.bytes(of: file) }
+      served.findFiles = { factory().workspace.files(of: $0, among: $1) }
+      served.readFile = { file throws(RequestRefusedError) in try await factory().workspace.bytes(of: file) }
     }
-    served.explain = { await workspace.explanation(of: $0, isServed: $1, holder: $2, tellsDistance: $3) }
-    served.clock = { workspace.wallClock($0) }
+    served.explain = {
+      await factory().workspace.explanation(of: $0, in: $3, isServed: $1, holder: $2, tellsDistance: $4)
+    }
+    served.clock = { factory().workspace.wallClock($0) }
     served.plan = { run throws(RequestRefusedError) in try await factory().plan(run, keptIn: store) }
     served.survey = {
       let factory = factory()

@@ -554,10 +554,13 @@ package struct ScheduleAnswer: FieldSet {
   @Field("Its open runs, oldest first.") package var openRuns: [String] = []
   @Field("Its latest run.") package var lastRun: String?
   @Field("The status of its run that ended last.") package var lastStatus: String?
+  @Field("The first slot whose start waits, or that is due and not decided.") package var lateSince: Timestamp?
+  @Field("The inputs that it gives its runs; with the scope data, and where one schedule is asked for.")
+  package var inputs: [ScheduleInputAnswer] = []
 
   package init() {}
 
-  package init(_ record: ScheduleRecord, when words: String?, withData: Bool) {
+  package init(_ record: ScheduleRecord, when words: String?, late: Timestamp? = nil, withData: Bool) {
     id = record.id
     when = words
     recipe = record.recipe
@@ -572,6 +575,24 @@ package struct ScheduleAnswer: FieldSet {
     openRuns = record.openRuns
     lastRun = record.lastRun
     lastStatus = record.lastStatus?.rawValue
+    lateSince = late
+  }
+}
+
+/// An input that a schedule gives its runs.
+package struct ScheduleInputAnswer: FieldSet {
+  @Field("The input's name.") package var name: String
+  @Field("The value.") package var value: Value?
+  @Field("The name of a secret, whose value the agent reads when a run needs it.") package var secret: String?
+  @Field("The expression that computes the value for each run.") package var computed: String?
+
+  package init() {}
+
+  package init(_ input: ScheduleInput) {
+    name = input.name
+    value = input.value
+    secret = input.secret
+    computed = input.computed
   }
 }
 
@@ -635,6 +656,8 @@ package struct StatusAnswer: FieldSet {
   @Field("How many schedules the agent has.") package var schedules: Int?
   @Field("The next slot.") package var nextSlot: Timestamp?
   @Field("How many faults the recipes have.") package var faults: Int?
+  @Field("How many bytes the state takes on its disk or in its database, if that was asked for.")
+  package var bytes: Int?
 
   package init() {}
 }

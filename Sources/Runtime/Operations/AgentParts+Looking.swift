@@ -80,6 +80,24 @@ extension AgentParts {
     }
   }
 
+  /// The path of a file from the folder of errand.yaml; nil if it is elsewhere.
+  func nameForPeople(ofFile path: String) -> String? {
+    guard let root = served?.root, path.hasPrefix("\(root)/") else { return nil }
+    return String(path.dropFirst(root.count + 1))
+  }
+
+  /// The sentence about the input that names the zone of a text's times.
+  static let zoneSummary =
+    "The time zone of the times in the text, such as Europe/Paris; the folder's if left out."
+
+  /// The zone of a name; nil without one.
+  static func zone(named name: String?) throws(RequestRefusedError) -> TimeZoneRules? {
+    guard let name else { return nil }
+    do throws(TimeZoneError) { return try TimeZoneDatabase.system.rules(named: name) } catch {
+      throw RequestRefusedError(.request, error.message)
+    }
+  }
+
   /// Why no worker can claim runs that are due, by run id; nil if the state isn't shared.
   private func unclaimable(_ runs: [RunRecord]) async throws(RequestRefusedError) -> [String: String]? {
     guard let sharing = store.sharing else { return nil }
@@ -221,7 +239,8 @@ extension AgentParts {
       }
       records.append(schedule)
     }
-    return ListSchedules.Answer(records, words: agent.isServing ? await schedules?.words ?? [:] : [:])
+    guard agent.isServing, let schedules else { return ListSchedules.Answer(records, words: [:]) }
+    return ListSchedules.Answer(records, words: await schedules.words, late: await schedules.late)
   }
 }
 

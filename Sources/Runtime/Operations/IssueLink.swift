@@ -38,7 +38,7 @@ package struct IssueLink: Operation {
         "the agent listens on no address; add to errand.yaml: server: { listen: 127.0.0.1:7373 }, then start errand serve again"
       )
     }
-    return Answer("\(base)/login?link=\(agent.sessions.makeLink(for: .account(caller), at: agent.time.now()))")
+    return Answer("\(base)/login?link=\(agent.sessions.makeLink(for: caller, at: agent.time.now()))")
   }
 
   package static func view(_ answer: Answer, for caller: AgentCaller) -> NoContent { NoContent() }

@@ -126,6 +126,10 @@ extension LocalStateStore {
   package func tokens() async -> [TokenIssued] {
     look { state in state.tokens.values.sorted { $0.name.precedesByScalars($1.name) } }
   }
+  package func sessions() async -> [SessionBegan] {
+    look { state in state.sessions.values.sorted { $0.sha256.precedesByScalars($1.sha256) } }
+  }
+  package func session(_ sha256: String) async -> SessionBegan? { look { $0.sessions[sha256] } }
   package func connectionUse(of connection: String) async -> ConnectionUse? { look { $0.connections[connection] } }
   package func keyed(
     _ key: RunKey, of recipe: String, at instant: Timestamp

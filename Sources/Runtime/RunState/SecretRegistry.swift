@@ -488,8 +488,11 @@ extension StateEvent {
     case .tokenIssued(let event):
       try registry.check(event.name, "the name of the token")
       for recipe in event.recipes { try registry.check(recipe, "the name of a recipe of the token") }
+    case .sessionBegan(let event):
+      try registry.check(event.name, "the name of the person")
     case .runClaimed, .attemptBegan, .runNoted, .runPlaced, .valueRemoved, .linkMade, .eventConsumed, .eventsForgotten,
-      .eventGathered, .filesSeen, .scheduleRemoved, .scheduleReset, .connectionUsed, .tokenRevoked:
+      .eventGathered, .filesSeen, .scheduleRemoved, .scheduleReset, .connectionUsed, .tokenRevoked, .sessionEnded,
+      .accessUsed:
       break
     }
     return self

@@ -18,6 +18,8 @@ package struct State: Sendable, Equatable {
   package internal(set) var connections: [String: ConnectionUse] = [:]
   /// The tokens of callers over HTTP, by their names.
   package internal(set) var tokens: [String: TokenIssued] = [:]
+  /// The logins of browsers, by the SHA-256 of their texts.
+  package internal(set) var sessions: [String: SessionBegan] = [:]
   /// The deliveries to webhooks that are known.
   var deliveries = DeliveryKeys()
   /// The links to questions that are known.
@@ -150,6 +152,14 @@ package struct State: Sendable, Equatable {
       guard tokens.removeValue(forKey: event.name) != nil else {
         throw RecordError("there is no token '\(event.name)'", isConflict: true)
       }
+    case .sessionBegan(let event):
+      guard sessions[event.sha256] == nil else { throw RecordError("there is a session \(event.sha256) already") }
+      sessions[event.sha256] = event
+    case .sessionEnded(let event): for session in event.sessions { sessions[session] = nil }
+    case .accessUsed(let event):
+      // One that has ended meanwhile was not used.
+      if let name = event.token { tokens[name]?.usedOn = event.at.utcDay }
+      if let session = event.session { sessions[session]?.usedOn = event.at.utcDay }
     }
   }
 
@@ -434,7 +444,8 @@ extension RunRecord {
       guard let reference = event.change else { throw .changesNoRun }
       try change(reference.step) { $0.change = ValueState(nil) }
     case .runCreated, .eventReceived, .eventConsumed, .eventsForgotten, .eventGathered, .filesSeen, .scheduleSet,
-      .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided, .connectionUsed, .tokenIssued, .tokenRevoked:
+      .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided, .connectionUsed, .tokenIssued, .tokenRevoked,
+      .sessionBegan, .sessionEnded, .accessUsed:
       throw .changesNoRun
     }
   }
@@ -563,6 +574,7 @@ extension State: Record {
     slots = try member("slots", record?.slots, default: [])
     connections = try member("connections", record?.connections, default: [:])
     tokens = try member("tokens", record?.tokens, default: [:])
+    sessions = try member("sessions", record?.sessions, default: [:])
     deliveries = DeliveryKeys(try member("deliveries", record?.deliveries.known, default: [:]))
     links = KnownLinks(try member("links", record?.links.known, default: [:]))
     keys = RunKeys(try member("keys", record?.keys.runs, default: [:])) { [runs] in runs[$0] != nil }

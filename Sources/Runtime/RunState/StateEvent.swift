@@ -40,6 +40,9 @@ package indirect enum StateEvent: Sendable, Equatable {
   case connectionUsed(ConnectionUsed)
   case tokenIssued(TokenIssued)
   case tokenRevoked(TokenRevoked)
+  case sessionBegan(SessionBegan)
+  case sessionEnded(SessionEnded)
+  case accessUsed(AccessUsed)
 
   /// Whether it ends a run.
   package var endsRun: Bool { if case .runEnded = self { true } else { false } }
@@ -61,7 +64,7 @@ package indirect enum StateEvent: Sendable, Equatable {
     case eventReceived, eventConsumed
     case eventsForgotten, eventGathered, filesSeen, scheduleSet, scheduleRemoved, schedulePaused, scheduleReset,
       slotDecided
-    case connectionUsed, tokenIssued, tokenRevoked
+    case connectionUsed, tokenIssued, tokenRevoked, sessionBegan, sessionEnded, accessUsed
   }
 }
 

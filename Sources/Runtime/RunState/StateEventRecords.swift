@@ -39,6 +39,9 @@ extension StateEvent: RecordObject {
     case .connectionUsed(let event): write(.connectionUsed, event)
     case .tokenIssued(let event): write(.tokenIssued, event)
     case .tokenRevoked(let event): write(.tokenRevoked, event)
+    case .sessionBegan(let event): write(.sessionBegan, event)
+    case .sessionEnded(let event): write(.sessionEnded, event)
+    case .accessUsed(let event): write(.accessUsed, event)
     }
   }
 
@@ -80,6 +83,9 @@ extension StateEvent: RecordObject {
     case .connectionUsed: self = .connectionUsed(try read())
     case .tokenIssued: self = .tokenIssued(try read())
     case .tokenRevoked: self = .tokenRevoked(try read())
+    case .sessionBegan: self = .sessionBegan(try read())
+    case .sessionEnded: self = .sessionEnded(try read())
+    case .accessUsed: self = .accessUsed(try read())
     }
   }
 }

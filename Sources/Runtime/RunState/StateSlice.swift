@@ -8,7 +8,7 @@ package import Basics
 
 /// The kinds of items, in the order that batches lock them, so that no two batches wait for each other.
 package enum ItemKind: String, Sendable, CaseIterable {
-  case schedule, event, value, connection, token, delivery, link
+  case schedule, event, value, connection, token, session, delivery, link
   /// The run of a caller's key; read last, because a slot's needs the recipe of its schedule.
   case key
 }
@@ -256,7 +256,8 @@ extension StateEvent {
     case .valueSet(let event): event.change?.run
     case .valueRemoved(let event): event.change?.run
     case .eventReceived, .eventConsumed, .eventsForgotten, .eventGathered, .filesSeen, .scheduleSet, .scheduleRemoved,
-      .schedulePaused, .scheduleReset, .slotDecided, .connectionUsed, .tokenIssued, .tokenRevoked:
+      .schedulePaused, .scheduleReset, .slotDecided, .connectionUsed, .tokenIssued, .tokenRevoked, .sessionBegan,
+      .sessionEnded, .accessUsed:
       nil
     }
   }
@@ -315,6 +316,11 @@ extension State {
       case .connectionUsed(let event): need(.connection, event.connection)
       case .tokenIssued(let event): need(.token, event.name)
       case .tokenRevoked(let event): need(.token, event.name)
+      case .sessionBegan(let event): need(.session, event.sha256)
+      case .sessionEnded(let event): for session in event.sessions { need(.session, session) }
+      case .accessUsed(let event):
+        if let name = event.token { need(.token, name) }
+        if let session = event.session { need(.session, session) }
       case .runClaimed, .runStatusChanged, .cancelRequested, .stepBegan, .attemptBegan, .attemptEnded, .stepEnded,
         .runNoted, .runPlaced, .decisionGiven, .answerGiven, .eventsForgotten:
         break
@@ -354,6 +360,7 @@ extension State {
       let names: [(ItemKind, [String])] = [
         (.schedule, Array(schedules.keys)), (.event, Array(events.keys)), (.value, Array(values.keys)),
         (.connection, Array(connections.keys)), (.token, Array(tokens.keys)),
+        (.session, Array(sessions.keys)),
         (.delivery, Array(deliveries.known.keys)), (.link, Array(links.known.keys)), (.key, Array(keys.runs.keys)),
       ]
       let nothing = State()
@@ -375,6 +382,7 @@ extension State {
     case .value: values[name] = try StoredValue(text: item.text)
     case .connection: connections[name] = try ConnectionUse(text: item.text)
     case .token: tokens[name] = try TokenIssued(text: item.text)
+    case .session: sessions[name] = try SessionBegan(text: item.text)
     case .delivery:
       var known = deliveries.known
       known[name] = try Timestamp(text: item.text)
@@ -411,6 +419,7 @@ extension State {
     case .value: return try changed(before.values[key], values[key])
     case .connection: return try changed(before.connections[key], connections[key])
     case .token: return try changed(before.tokens[key], tokens[key])
+    case .session: return try changed(before.sessions[key], sessions[key]) { $0.at = $1.forgottenAt }
     case .delivery: return try changed(before.deliveries.known[key], deliveries.known[key]) { $0.at = $1 }
     case .link: return try changed(before.links.known[key], links.known[key]) { $0.at = $1.forgottenAt }
     case .key:

@@ -30,6 +30,10 @@ package protocol StateStore: Sendable {
   func connectionUse(of connection: String) async -> ConnectionUse?
   /// The tokens of callers over HTTP, in the order of their names.
   func tokens() async -> [TokenIssued]
+  /// The logins of browsers that the state has, also those that are over, in the order of their digests.
+  func sessions() async -> [SessionBegan]
+  /// The login of a browser, by the SHA-256 of its text.
+  func session(_ sha256: String) async -> SessionBegan?
   /// The question that a link leads to, by the SHA-256 of its text; nil if it was ended, or is forgotten.
   func linked(_ sha256: String) async -> LinkedQuestion?
   /// The key of the links, made if there is none; from then on, no record and no answer holds the text of a link.
@@ -107,6 +111,9 @@ package protocol StateStore: Sendable {
   /// Removes what programs of a run printed, if anything is kept.
   func removeLog(ofRun id: String) async throws(StateError)
 
+  /// How many bytes the state takes on its disk or in its database, as of the last minute; nil if that can't be told.
+  func size() async -> Int?
+
   /// Writes a snapshot, so that the journal starts anew.
   func compact() async throws(StateError)
   /// Records what is pending, writes a last snapshot, and refuses everything after.
@@ -117,6 +124,7 @@ extension StateStore {
   package var sharing: (any StateSharing)? { nil }
   package var scheduling: (any ScheduleSharing)? { nil }
   package func version(of part: StatePart) async -> String? { nil }
+  package func size() async -> Int? { nil }
 
   /// The run with exactly that id, open or finished, if there is one.
   package func keptRun(_ id: String) async throws(StateError) -> RunRecord? {

@@ -95,7 +95,7 @@ extension StateEvent {
     case .answerGiven(let event): event.decision.fields?.isTooDeep ?? false
     case .runClaimed, .runPlaced, .runStatusChanged, .cancelRequested, .valueRemoved, .decisionGiven, .linkMade,
       .linksEnded, .eventConsumed, .eventsForgotten, .eventGathered, .filesSeen, .scheduleRemoved, .schedulePaused,
-      .scheduleReset, .connectionUsed, .tokenIssued, .tokenRevoked:
+      .scheduleReset, .connectionUsed, .tokenIssued, .tokenRevoked, .sessionBegan, .sessionEnded, .accessUsed:
       false
     case .slotDecided(let slot): slot.inputs?.isTooDeep ?? false
     }

@@ -417,6 +417,17 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
+  package func size() async throws(DatabaseError) -> Int {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(
+        """
+        select coalesce(sum(pg_total_relation_size(c.oid)), 0)::int8
+        from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'errand' and c.relkind = 'r'
+        """
+      ).first?.int64(0) ?? 0
+    }
+  }
+
   package func version() async throws(DatabaseError) -> String? {
     try await reading.ask { connection throws(PostgresError) in
       try await connection.run(SQL.version).first?.text(0)
@@ -615,6 +626,12 @@ package final class PostgresDatabase: SharedDatabase {
     try await reading.ask { connection throws(PostgresError) in
       try await connection.run("delete from request where id = $1 returning taken_by is not null", .text(id)).first?
         .bool(0) ?? true
+    }
+  }
+
+  package func linkKey() async throws(DatabaseError) -> String? {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run("select value from meta where key = 'linkKey'").first?.text(0)
     }
   }
 

@@ -408,7 +408,7 @@ enum SQL {
   /// Removes rows that are kept for a while only: receipts for as long as their transactions may be repeated.
   static let expired = [
     "delete from receipt where at < clock_timestamp() - interval '1 day'",
-    "delete from item where kind in ('delivery', 'link') and at < clock_timestamp()",
+    "delete from item where kind in ('delivery', 'link', 'session') and at < clock_timestamp()",
     """
     delete from item where kind = 'key' and at < clock_timestamp() - interval '\(RunKey.lifetime.nanoseconds / 1_000_000_000) s'
       and (holder is null or not exists (select 1 from run where id::text = holder))

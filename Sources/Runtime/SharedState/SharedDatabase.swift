@@ -463,6 +463,8 @@ package protocol SharedDatabase: Sendable {
 
   // MARK: Links
 
+  /// The text of the key of the links; nil if there is none yet.
+  func linkKey() async throws(DatabaseError) -> String?
   /// The text of the key of the links: the one that is there, unless that is `old`; then `new` takes its place.
   func linkKey(_ new: String, insteadOf old: String?) async throws(DatabaseError) -> String
 
@@ -480,6 +482,8 @@ package protocol SharedDatabase: Sendable {
 
   // MARK: Upkeep
 
+  /// How many bytes the tables take, with their indexes.
+  func size() async throws(DatabaseError) -> Int
   /// Removes what need be kept no longer, and makes the tables of the weeks and months to come.
   func tidy(_ retention: Retention) async throws(DatabaseError)
 

@@ -246,6 +246,10 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     await database.close()
   }
 
+  package func size() async -> Int? {
+    do throws(DatabaseError) { return try await database.size() } catch { return nil }
+  }
+
   /// Removes what need be kept no longer, and makes room for the weeks and months to come.
   package func tidy(_ retention: Retention) async {
     // Others do it, too, or the next time does.
@@ -302,13 +306,20 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   }
 
   package func tokens() async -> [TokenIssued] { await records(ItemQuery(.token)) }
+  package func sessions() async -> [SessionBegan] { await records(ItemQuery(.session)) }
+  package func session(_ sha256: String) async -> SessionBegan? { await record(ItemName(.session, sha256)) }
   package func linked(_ sha256: String) async -> LinkedQuestion? { await record(ItemName(.link, sha256)) }
 
   package func linkKey(renewed isRenewed: Bool) async throws(StateError) -> LinkKey {
+    // Nearly always there is one, and reading it waits for no other program.
+    let known = try await attempt { [database] () async throws(DatabaseError) in try await database.linkKey() }
     let new = LinkKey().text
-    var text = try await attempt { [database] () async throws(DatabaseError) in
-      try await database.linkKey(new, insteadOf: nil)
-    }
+    var text =
+      if let known { known } else {
+        try await attempt { [database] () async throws(DatabaseError) in
+          try await database.linkKey(new, insteadOf: nil)
+        }
+      }
     if isRenewed, let renewed = LinkKey(text)?.renewed.text {
       let old = text
       text = try await attempt { [database] () async throws(DatabaseError) in

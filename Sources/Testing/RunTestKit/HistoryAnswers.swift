@@ -53,6 +53,8 @@ extension HistoryMaker {
       try answers.add("use of \(connection)", counting(await store.connectionUse(of: connection)))
     }
     try answers.add("tokens", await store.tokens())
+    try answers.add("sessions", await store.sessions())
+    for session in HistoryMaker.sessions { try answers.add("session \(session)", await store.session(session)) }
     for link in HistoryMaker.links { try answers.add("link \(link)", await store.linked(link)) }
     for id in Set(names.events + ["never"]).sorted() { try answers.add("event \(id)", await store.event(id)) }
     let queries = [

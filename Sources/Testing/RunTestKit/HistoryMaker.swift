@@ -37,6 +37,7 @@ package struct HistoryMaker {
   static let recipes = ["averages", "report", "reminders"]
   static let values = ["last", "seen", "höchste"]
   static let tokens = ["phone", "desk"]
+  static let sessions = (0..<6).map { "session \($0)" }
   static let links = (0..<9).map { "digest \($0)" }
   static let connections = ["markbook", "timetable"]
   static let eventNames = ["handed-in", "corrected"]
@@ -386,6 +387,7 @@ package struct HistoryMaker {
 
   private mutating func issue() -> [StateEvent] {
     let name = pick("phone", "desk")
+    if one(in: 2) { return [logIn()] }
     if one(in: 3) { return [.tokenRevoked(TokenRevoked(at: now, name: name))] }
     return [
       .tokenIssued(
@@ -393,6 +395,19 @@ package struct HistoryMaker {
           at: now, name: name, sha256: String(repeating: "0", count: 64), scopes: [.read, .data],
           recipes: one(in: 2) ? ["report"] : [], expiresAt: one(in: 2) ? instant(in: .seconds(600)) : nil))
     ]
+  }
+
+  private mutating func logIn() -> StateEvent {
+    let session = "session \(number(0..<6))"
+    if one(in: 3) {
+      return .accessUsed(
+        AccessUsed(at: now, token: one(in: 2) ? pick("phone", "desk") : nil, session: one(in: 2) ? session : nil))
+    }
+    if one(in: 3) { return .sessionEnded(SessionEnded(at: now, sessions: [session, "session \(number(0..<6))"])) }
+    return .sessionBegan(
+      SessionBegan(
+        at: now, sha256: session, name: "ana", token: one(in: 2) ? "digest" : nil, account: one(in: 2) ? "ana" : nil,
+        until: instant(in: .seconds(number(60..<90_000)))))
   }
 
   // MARK: Schedules

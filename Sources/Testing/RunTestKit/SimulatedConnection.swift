@@ -292,6 +292,12 @@ package final class SimulatedConnection: SharedDatabase {
     }
   }
 
+  package func size() async throws(DatabaseError) -> Int {
+    try await tables().logs.values.joined().reduce(0) { $0 + $1.events.utf8.count }
+  }
+
+  package func linkKey() async throws(DatabaseError) -> String? { try await tables().linkKey }
+
   package func linkKey(_ new: String, insteadOf old: String?) async throws(DatabaseError) -> String {
     try await changing { () async throws(DatabaseError) -> String in
       _ = try await tables(forWriting: true)

@@ -488,7 +488,7 @@ import Testing
     case "run":
       if isShort { return side.runs.prefix(2).map { Form($0) } }
       return side.runs.prefix(3).flatMap { forms(ofRun: $0, of: side.word) }
-    case "recipe":
+    case "recipe", "recipes":
       return [
         Form(side.word), Form("\(side.word)-asks", side.word), Form(side.word.uppercased()), Form(" \(side.word)"),
       ]
@@ -689,7 +689,7 @@ import Testing
       }
     }
     for form in forms("schedule", side) {
-      for name in ["explainSchedule", "pauseSchedule", "resumeSchedule", "trigger", "resetSchedule"] {
+      for name in ["schedule", "explainSchedule", "pauseSchedule", "resumeSchedule", "trigger", "resetSchedule"] {
         asks.append(operation(name, [("id", .string(form.text))], form.sent))
       }
       for name in ["slots", "upcoming"] {

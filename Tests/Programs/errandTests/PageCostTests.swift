@@ -60,7 +60,7 @@ import Testing
       let port = try server.listen(on: ServerSettings.Address(host: "127.0.0.1", port: 0))
       server.becomeReady()
       url = "http://127.0.0.1:\(port)"
-      let session = agent.service.sessions.begin(for: .account(Bench.caller), at: time.now())
+      let session = try await agent.service.sessions.begin(for: Bench.caller, at: time.now())
       cookie = "errand_session_\(port)=\(session)"
     }
 

@@ -34,6 +34,11 @@ import Testing
       }
       #expect(try await store.printed(ofRun: Self.id(number), from: 0).lines.count == 1)
     }
+    // A login is kept for a week after its end.
+    for (name, days) in [("forgotten", -8), ("over", -6), ("good", 1)] {
+      let until = now.advanced(by: .seconds(days * 86_400)) ?? now
+      try await store.append(.sessionBegan(SessionBegan(at: now, sha256: name, name: "ann", until: until)))
+    }
     let connection = try await PostgresConnection.open(settings)
     try await connection.run("set search_path to errand")
     // Two ended long ago, and of the tables of two weeks one holds the open run.
@@ -60,6 +65,7 @@ import Testing
     #expect(try await store.finishedRuns(HistoryQuery()).map(\.id).sorted() == [Self.id(4), Self.id(5)])
     #expect(try await Self.count("select count(*) from line", connection) == 3)
     #expect(try await Self.count("select count(*) from receipt", connection) == 0)
+    #expect(await store.sessions().map(\.sha256) == ["good", "over"])
     // The key of an open run stays, however old it is.
     #expect(try await Self.count("select count(*) from item where kind = 'key'", connection) == 1)
     let tables = "select count(*) from pg_class where relname = 'entry_"

@@ -21,6 +21,12 @@
     if (key === '/' || key === 'j' || key === 'k') event.preventDefault();
   });
 
+  // The agent writes times by the clock of the person who reads them.
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone && !document.cookie.split('; ').includes(`errand_zone=${zone}`)) {
+    document.cookie = `errand_zone=${zone}; Path=/; Max-Age=31536000; SameSite=Lax`;
+  }
+
   // How far an instant is from now, in the words of the agent and to the minute.
   function distance(at) {
     const ahead = at - Date.now();
