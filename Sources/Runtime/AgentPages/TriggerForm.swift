@@ -82,12 +82,13 @@ extension Pages {
       } catch {
         guard error.kind == .refusal(.inputs) else { throw error }
         // Programs are told how to send them.
-        let detail = error.detail.utf8Parts(around: "; send \"inputs\": ")?.before ?? error.detail
+        var refusal = error
+        refusal.detail = error.detail.utf8Parts(around: "; send \"inputs\": ")?.before ?? error.detail
         guard let form = asked else {
-          throw Problem(error.kind, "\(detail); start the recipe on its own page instead, where they can be given")
+          throw Problem(error.kind, "\(refusal.detail); start the recipe on its own page instead, where they can be given")
         }
         if given == nil { given = StartForm.Given(form.inputs, for: form.recipe) }
-        given?.faults = detail.split(separator: "\n").map { String($0) }
+        given?.faults = FormFault.all(of: refusal, word: "input")
       }
     }
     asked?.given = given
