@@ -129,15 +129,27 @@ extension Part {
     _ text: String, _ findings: [FindingRecord], from first: Int = 0, within room: Int = mostBytes / 2,
     address: ((Int) -> String)? = nil
   ) -> Markup {
+    let below = Dictionary(grouping: findings) { $0.line ?? 0 }.mapValues { $0.map(finding) }
+    return numbered(text, below: below, from: first, within: room, address: address)
+  }
+
+  /// The lines of a text with their numbers.
+  ///
+  /// - Parameters:
+  ///   - below: What is shown below a line, by its number from 1.
+  ///   - isLinked: Whether links lead to the lines; a page has only one text of which they do.
+  static func numbered(
+    _ text: String, below: [Int: [Markup]], from first: Int = 0, within room: Int = mostBytes / 2,
+    isLinked: Bool = true, address: ((Int) -> String)? = nil
+  ) -> Markup {
     var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     if lines.last == "" { lines.removeLast() }
-    let byLine = Dictionary(grouping: findings) { $0.line ?? 0 }
     let first = max(0, min(first, lines.count - 1))
     var (rows, left) = ([Markup](), room)
     for (index, text) in lines.enumerated().dropFirst(first).prefix(mostLines) where left > 0 {
-      let found = (byLine[index + 1] ?? []).prefix(4).map(finding)
       let row = Markup.element(
-        "li", ["id": "line-\(index + 1)"], line(Substring(String(text).shortened(to: longestLine))), Markup(found))
+        "li", ["id": isLinked ? "line-\(index + 1)" : nil], line(Substring(String(text).shortened(to: longestLine))),
+        Markup(Array((below[index + 1] ?? []).prefix(4))))
       left -= row.text.utf8.count
       rows.append(row)
     }
@@ -145,9 +157,11 @@ extension Part {
       + pager(first, rows.count, of: lines.count, by: mostLines, address: address)
   }
 
-  static func finding(_ finding: FindingRecord) -> Markup {
-    let kind = finding.severity == "error" ? "finding" : "finding mild"
-    return .element("div", ["class": kind], Markup("\(finding.severity): \(finding.message.shortened(to: 1_000))"))
+  static func finding(_ finding: FindingRecord) -> Markup { Part.finding(finding.severity, finding.message) }
+
+  static func finding(_ severity: String, _ message: String) -> Markup {
+    let kind = severity == "error" ? "finding" : "finding mild"
+    return .element("div", ["class": kind], Markup("\(severity): \(message.shortened(to: 1_000))"))
   }
 
   /// The most steps of an outline.
