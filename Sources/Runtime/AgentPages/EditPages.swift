@@ -29,7 +29,8 @@ extension Pages {
     guard !path.isEmpty else { return nil }
     if let fault = request.http.formFault { throw Problem(.refusal(.request), fault) }
     let form = request.http.form
-    return await EditAction(request, form, path: path == "new" ? (form["path"] ?? "").trimmed : path).response()
+    var action = EditAction(request, form, path: path == "new" ? (form["path"] ?? "").trimmed : path)
+    return await action.response()
   }
 
   private static func editedFile(_ request: PageRequest, _ path: String) async throws(Problem) -> HTTPServerResponse {
