@@ -1,63 +1,58 @@
-// The component in the place of the text field on the page that edits a file. The page works without it: here its form is
-// sent by fetch, so that the text, the cursor and what can be undone stay, and the parts of the answer are put into the
-// page by their ids. Nothing is checked here; the agent answers as it does without a script.
+// The component in the place of the text field of the page that edits a file. The form is sent by fetch, so that the
+// cursor and what can be undone stay; parts of the answer replace those of the page by their ids. The agent checks.
 'use strict';
 (() => {
   const at = (id) => document.getElementById(id);
-  const [form, field] = [at('edit'), at('text')];
-  if (!form || !field || !window.CodeMirror) return;
+  const form = at('edit');
+  if (!form || !window.CodeMirror) return;
   const { Pos, cmpPos } = CodeMirror;
   const place = (text) => Pos(...text.split(',').map(Number));
-  const isNew = form.getAttribute('action') === '/edit/new';
-  const mostWidgets = 50;
+  const isNew = form.action.endsWith('/edit/new');
+  // A file that was new has an address of its own.
+  if (!isNew && location.pathname === '/edit/new') history.replaceState(null, '', form.action);
+  const say = (words) => { at('said').textContent = words; };
 
-  // A file that was new has an address of its own once it is saved.
-  if (location.pathname === '/edit/new' && !isNew) history.replaceState(null, '', form.action);
-  // The component has numbers of its own.
-  document.querySelector('.numbered')?.remove();
-
-  function say(words) { at('said').textContent = words; }
-
-  // MARK: Asking the agent
-
-  let isLeaving = false;
+  let [isLeaving, isOut] = [false, false];
 
   // Sends the form as it is, with the text and more values; null if there is no answer.
   async function send(values, text = editor.getValue()) {
+    if (isOut && values.do !== 'save') return null;
     const body = new URLSearchParams(new FormData(form));
     body.set('text', text);
     for (const [name, value] of Object.entries(values)) body.set(name, value);
     const answer = await fetch(form.action, { method: 'POST', body, headers: { 'Errand-Part': 'yes' } }).catch(() => null);
     if (!answer) return fault("The agent doesn't answer. The text is still here.");
-    if (answer.status === 401 && values.do !== 'save') return fault('Your login has ended. Save leads to the login, and keeps the text.');
-    return answer;
+    isOut = answer.status === 401;
+    return isOut && values.do !== 'save' ? fault('Your login has ended. Save leads to the login and keeps the text.') : answer;
   }
 
+  const ask = (what, { line, ch }) => send({ do: what, line, column: ch });
+
   function fault(words) {
-    const count = at('count');
-    count.className = 'wrong';
-    if (count.textContent !== words) say(count.textContent = words);
+    at('count').className = 'wrong';
+    say(at('count').textContent = words);
     return null;
   }
 
-  function parsed(html) { return new DOMParser().parseFromString(html, 'text/html'); }
+  const parsed = (html) => new DOMParser().parseFromString(html, 'text/html');
 
   // Puts parts of an answer into the page.
   function replace(page, ids) {
     for (const id of ids) {
-      const [next, now] = [page.getElementById(id), at(id)];
-      if (next && now) now.replaceWith(document.adoptNode(next));
+      const next = page.getElementById(id);
+      if (next) at(id).replaceWith(next);
     }
+    // The component has numbers of its own.
     document.querySelector('.numbered')?.remove();
     const tab = at('result').dataset.tab;
     for (const button of document.querySelectorAll('.tabs > button')) button.setAttribute('aria-pressed', button.value === tab);
   }
 
-  // MARK: The component
+  replace(document, []);
 
-  const editor = CodeMirror.fromTextArea(field, {
-    mode: 'yaml', inputStyle: 'contenteditable', screenReaderLabel: at('text-label').textContent, spellcheck: false,
-    lineNumbers: true, lineWrapping: true, indentUnit: 2, tabSize: 2, foldGutter: true, undoDepth: 1000,
+  const editor = CodeMirror.fromTextArea(at('text'), {
+    mode: 'yaml', inputStyle: 'contenteditable', screenReaderLabel: at('text-label').textContent,
+    lineNumbers: true, lineWrapping: true, indentUnit: 2, tabSize: 2, foldGutter: true,
     gutters: ['CodeMirror-lint-markers', 'CodeMirror-linenumbers', 'CodeMirror-foldgutter'],
     extraKeys: {
       // People leave the text as they came.
@@ -67,10 +62,17 @@
       Esc: () => (about ? closeAbout() : CodeMirror.Pass),
     },
   });
+  // The fields of the search have a text beside them, but no label.
+  editor.openDialog = function (...options) {
+    const close = CodeMirror.prototype.openDialog.apply(this, options);
+    const input = document.querySelector('.CodeMirror-dialog input');
+    if (input) input.ariaLabel = document.querySelector('.CodeMirror-search-label').textContent;
+    return close;
+  };
   at('text-label').addEventListener('click', () => editor.focus());
-  for (const [name, value] of [['role', 'textbox'], ['aria-multiline', 'true'], ['aria-describedby', 'count']]) {
-    editor.getInputField().setAttribute(name, value);
-  }
+  const input = editor.getInputField();
+  [input.role, input.ariaMultiLine] = ['textbox', 'true'];
+  input.setAttribute('aria-describedby', 'count');
 
   function goTo(position) {
     editor.setCursor(position);
@@ -79,9 +81,9 @@
   }
   if (form.dataset.line) goTo(Pos(Math.max(0, Number(form.dataset.line) - 1 || 0), 0));
 
-  // MARK: Checking
-
-  let [isChecking, isWanted, timer, version, faults, widgets] = [false, false, 0, 0, [], []];
+  // How often the text changed, and how often it had when what the page shows was found.
+  let [version, shown] = [0, 0];
+  let [isChecking, isWanted, timer, faults, widgets] = [false, false, 0, [], []];
 
   // Asks 150 ms after the last key, one after another.
   function checkSoon() {
@@ -90,19 +92,19 @@
   }
 
   async function check(text, update) {
-    // The page has what was found in the text that it came with.
-    if (version === 0) { update(read(document)); return; }
+    // The page has what was found in the text that it shows.
+    if (version === shown) return update(read(document));
     const asked = version;
     isChecking = true;
     const answer = await send({ do: 'check' }, text);
-    const page = answer?.ok ? parsed(await answer.text()) : null;
+    const page = answer && parsed(await answer.text());
     isChecking = false;
     // An answer about an older text is thrown away.
     if (asked === version && page) {
-      replace(page, at('result').dataset.tab === 'check' ? ['count', 'result'] : ['count']);
       update(read(page));
-    } else if (answer && !answer.ok) {
-      fault(`The text can't be checked (${answer.status}). It is still here.`);
+      const isShown = at('result').dataset.tab === 'check';
+      if (isShown) shown = asked;
+      replace(page, isShown ? ['notices', 'count', 'result'] : ['notices', 'count']);
     }
     if (isWanted) { isWanted = false; checkSoon(); }
   }
@@ -123,7 +125,7 @@
     faults = [...found].sort((a, b) => cmpPos(a.from, b.from));
     editor.operation(() => {
       for (const widget of widgets) widget.clear();
-      widgets = faults.slice(0, mostWidgets).map((fault) => {
+      widgets = faults.slice(0, 50).map((fault) => {
         const words = document.createElement('div');
         words.className = fault.severity === 'error' ? 'finding under' : 'finding mild under';
         words.textContent = fault.message;
@@ -136,42 +138,36 @@
     if (!faults.length) return say('No faults');
     const here = editor.getCursor();
     const next = by > 0 ? faults.find((f) => cmpPos(f.from, here) > 0) ?? faults[0]
-      : faults.findLast((f) => cmpPos(f.from, here) < 0) ?? faults[faults.length - 1];
+      : faults.findLast((f) => cmpPos(f.from, here) < 0) ?? faults.at(-1);
     goTo(next.from);
-    say(`Line ${next.from.line + 1}: ${next.message}${next.fix ? '. Ctrl-. fixes it.' : ''}`);
+    say(`Line ${next.from.line + 1}, ${next.message}${next.fix ? '\nCtrl-. fixes it.' : ''}`);
   }
 
   editor.setOption('lint', { getAnnotations: check, async: true, lintOnChange: false, tooltips: false, onUpdateLinting: showFaults });
 
-  // MARK: Fixes
-
   function apply(json) {
-    const edits = JSON.parse(json).map(([line, ch, endLine, endCh, text]) => ({ from: Pos(line, ch), to: Pos(endLine, endCh), text }));
+    const edits = JSON.parse(json).map(([line, ch, endLine, endCh, text]) => [text, Pos(line, ch), Pos(endLine, endCh), 'fix']);
     // From the end on, so that the places before stay valid.
-    edits.sort((a, b) => cmpPos(b.from, a.from));
-    editor.operation(() => edits.forEach(({ from, to, text }) => editor.replaceRange(text, from, to, 'fix')));
-    if (edits.length) goTo(edits[edits.length - 1].from);
+    edits.sort((a, b) => cmpPos(b[1], a[1]));
+    editor.operation(() => edits.forEach((edit) => editor.replaceRange(...edit)));
+    if (edits.length) goTo(edits.at(-1)[1]);
   }
 
   function fixHere() {
-    const line = editor.getCursor().line;
+    const { line } = editor.getCursor();
     const fault = faults.find((f) => f.fix && f.from.line <= line && line <= f.to.line);
     if (!fault) return say('No fix for this line');
     apply(fault.fix);
     say('Fixed');
   }
 
-  // MARK: Saved or not
-
-  let clean = at('saved')?.textContent === 'saved' ? editor.changeGeneration(true) : -1;
+  let clean = at('saved').textContent === 'saved' ? editor.changeGeneration(true) : -1;
   const isSaved = () => editor.isClean(clean);
 
   function showSaved() {
     const mark = at('saved');
-    const words = isSaved() ? 'saved' : 'not saved';
-    if (!mark || mark.textContent === words) return;
-    mark.textContent = words;
-    mark.className = isSaved() ? 'status s-succeeded' : 'status s-waiting';
+    mark.textContent = isSaved() ? 'saved' : 'not saved';
+    mark.className = `status s-${isSaved() ? 'succeeded' : 'waiting'}`;
   }
 
   editor.on('change', () => {
@@ -180,15 +176,13 @@
     closeAbout();
     checkSoon();
   });
-  window.addEventListener('beforeunload', (event) => { if (!isSaved() && !isLeaving) event.preventDefault(); });
-
-  // MARK: Buttons
+  window.addEventListener('beforeunload', (event) => { if (!isSaved() && !isLeaving && (version || !isNew)) event.preventDefault(); });
 
   let isBusy = false;
 
   document.addEventListener('submit', async (event) => {
     if (event.target !== form || isLeaving) return;
-    const button = event.submitter ?? form.querySelector('button[value=save]');
+    const button = event.submitter;
     // The page of a new file has another address once it is saved.
     if (isNew && button.value === 'save') { isLeaving = true; return; }
     event.preventDefault();
@@ -196,31 +190,39 @@
     if (isBusy) return say('The last press is still being answered');
     isBusy = true;
     at('result').setAttribute('aria-busy', 'true');
-    if (['plan', 'test'].includes(button.value)) say('Working');
-    const generation = editor.changeGeneration(true);
+    say('Working');
+    const [generation, asked] = [editor.changeGeneration(true), version];
     const isInside = at('result').contains(document.activeElement);
     try {
       const answer = await send({ [button.name]: button.value });
       if (!answer) return;
-      if (answer.status === 401) return leave(button);
+      if (isOut) {
+        // The login keeps the form.
+        isLeaving = true;
+        editor.save();
+        return form.requestSubmit(button);
+      }
       const page = parsed(await answer.text());
-      // A page that isn't made of parts is a refusal of its own.
-      if (!page.getElementById('notices')) return fault(page.querySelector('.notice')?.textContent ?? `The agent refuses (${answer.status}).`);
+      // A refusal of its own.
+      if (!page.getElementById('notices')) return fault(page.querySelector('.notice')?.textContent ?? 'The agent refuses.');
       replace(page, ['standing', 'notices', 'count', 'result', 'hidden']);
       const edits = page.getElementById('edits')?.dataset.edits;
-      if (edits) apply(edits);
-      if (answer.ok && (button.value === 'save' || ['over', 'restore'].includes(button.name))) {
-        clean = button.name === 'restore' ? editor.changeGeneration(true) : generation;
-        const message = at('message');
-        if (message) message.value = '';
+      const isCurrent = asked === version;
+      if (edits && isCurrent) apply(edits);
+      const isDone = at('notices').dataset.status === '200';
+      if (isDone && (button.value === 'save' || ['over', 'restore'].includes(button.name))) {
+        clean = button.name !== 'restore' ? generation : isCurrent ? editor.changeGeneration(true) : -1;
+        if (at('message')) at('message').value = '';
       }
       // The agent compared the text that was sent.
       showSaved();
-      if (page.getElementById('result').dataset.tab === 'check') { version ||= 1; editor.performLint(); }
-      const told = document.querySelector('#notices [role], #result [role=alert], #result [role=status]') ?? at('result').querySelector('h2');
-      say(told?.textContent ?? '');
-      if (isInside && !edits) focusOn(at('result').querySelector('h2'));
-      if (!answer.ok) focusOn(document.querySelector('#notices .fault') ?? at('result').querySelector('h2'));
+      const isCheck = at('result').dataset.tab === 'check';
+      if (isCheck && isCurrent) { shown = version; editor.performLint(); }
+      const heading = at('result').querySelector('h2');
+      say((document.querySelector('#notices [role], #result [role=alert], #result [role=status]') ?? (isCheck ? at('count') : heading)).textContent);
+      // A person who types isn't taken elsewhere.
+      if (!isDone && !editor.hasFocus()) focusOn(document.querySelector('#notices .fault') ?? heading);
+      else if (isInside && !edits) focusOn(heading);
     } finally {
       isBusy = false;
       at('result').removeAttribute('aria-busy');
@@ -228,16 +230,8 @@
   });
 
   function focusOn(element) {
-    if (!element) return;
     element.tabIndex = -1;
     element.focus();
-  }
-
-  // The login keeps the form.
-  function leave(button) {
-    isLeaving = true;
-    editor.save();
-    form.requestSubmit(button);
   }
 
   document.addEventListener('click', (event) => {
@@ -255,53 +249,43 @@
     }
   });
 
-  // MARK: Completion
-
-  function spot({ line, ch }) { return { line, column: ch }; }
-
   function render(element, list, item) {
-    const detail = document.createElement('span');
-    detail.textContent = item.detail;
-    element.append(item.displayText, detail);
+    element.append(item.displayText, document.createElement('span'));
+    element.lastChild.append(item.detail);
   }
 
   function pick(cm, list, item) {
-    const start = cm.indexFromPos(item.from);
-    cm.replaceRange(item.text, item.from, item.to, 'complete');
-    const { selection } = item;
-    if (selection) cm.setSelection(cm.posFromIndex(start + selection.from), cm.posFromIndex(start + selection.to));
+    const { text, from, to, selection } = item;
+    cm.replaceRange(text, from, to, 'complete');
+    const spot = (index) => cm.posFromIndex(cm.indexFromPos(from) + index);
+    if (selection) cm.setSelection(spot(selection.from), spot(selection.to));
   }
 
   async function hints(cm, done) {
-    const answer = await send({ do: 'complete', ...spot(cm.getCursor()) });
-    if (!answer?.ok) return done(null);
+    const answer = await ask('complete', cm.getCursor());
+    if (answer?.status !== 200) return done(null);
     const { items, signature } = await answer.json();
-    const position = ({ line, column }) => Pos(line, column);
-    const list = items.map((item) => ({
-      displayText: item.label, detail: item.detail, text: item.edit.text, selection: item.selection, render, hint: pick,
-      from: position(item.edit.from), to: position(item.edit.to),
+    const list = items.map(({ label, detail, selection, edit: { from, to, text } }) => ({
+      displayText: label, detail, text, selection, render, hint: pick, from: Pos(from.line, from.column), to: Pos(to.line, to.column),
     }));
     const form = signature?.forms[signature.active];
     if (!list.length) {
-      if (form) showAbout(parsed(''), [form.text, form.summary].filter(Boolean).join('\n\n'), cm.getCursor());
+      if (form) showAbout(null, `${form.text}\n${form.summary}`, cm.getCursor());
       return done(null);
     }
     const { from, to } = list[0];
-    // Nothing is offered for a word that is whole.
     if (list.length === 1 && cm.getRange(from, to) === list[0].text) return done(null);
     const found = { list, from, to };
-    CodeMirror.on(found, 'shown', () => document.querySelector('.CodeMirror-hints')?.setAttribute('aria-label', 'Completions'));
+    CodeMirror.on(found, 'shown', () => { document.querySelector('.CodeMirror-hints').ariaLabel = 'Completions'; });
     done(found);
   }
   hints.async = true;
 
-  function complete() { editor.showHint({ hint: hints, completeSingle: false }); }
+  const complete = () => editor.showHint({ hint: hints, completeSingle: false });
 
   editor.on('inputRead', (cm, change) => {
     if (change.origin === '+input' && !cm.state.completionActive?.widget && /^[\w.(,]$/.test(change.text.join(' '))) complete();
   });
-
-  // MARK: Words about a name
 
   let about = null;
 
@@ -310,27 +294,25 @@
     about = null;
   }
 
-  // Shows words below a place until the pointer leaves it, or somebody types or presses Escape.
-  function showAbout(page, words, position) {
+  // Shows words below a place until the pointer leaves it, the text changes, or Escape is pressed.
+  function showAbout(content, words, position) {
     closeAbout();
-    const content = page.querySelector('.words');
     const element = document.createElement('div');
     element.className = 'about-word lines-kept';
-    if (content) element.append(...document.adoptNode(content).childNodes); else element.textContent = words;
+    element.append(...(content?.childNodes ?? [words]));
     document.body.append(element);
     const { left, bottom } = editor.cursorCoords(position, 'page');
     element.style.left = `${Math.max(4, Math.min(left, document.documentElement.clientWidth - element.offsetWidth - 4))}px`;
     element.style.top = `${bottom + 4}px`;
-    const [from, to] = content?.dataset.from ? [place(content.dataset.from), place(content.dataset.to)] : [position, position];
-    about = { element, from, to };
+    const { from, to } = content?.dataset ?? {};
+    about = { element, from: from ? place(from) : position, to: to ? place(to) : position };
   }
 
   async function explain(position, isAsked) {
-    const answer = await send({ do: 'hover', ...spot(position) });
-    const page = answer?.status === 200 ? parsed(await answer.text()) : null;
-    if (!page?.querySelector('.words')) return isAsked && say('Nothing is known about this word');
-    if (isAsked) say(page.querySelector('.words').textContent);
-    showAbout(page, '', position);
+    const answer = await ask('hover', position);
+    const content = answer?.status === 200 && parsed(await answer.text()).querySelector('.words');
+    if (isAsked) say(content ? content.textContent : 'Nothing is known about this word');
+    if (content) showAbout(content, '', position);
   }
 
   let pointed = 0;
@@ -341,6 +323,10 @@
     if (about || !event.target.closest('.CodeMirror-line')) return;
     pointed = setTimeout(() => explain(position, false), 500);
   });
-  editor.getWrapperElement().addEventListener('mouseleave', () => clearTimeout(pointed));
+  document.addEventListener('mouseover', (event) => {
+    if (event.target.closest('.CodeMirror, .about-word')) return;
+    clearTimeout(pointed);
+    closeAbout();
+  });
   editor.on('scroll', closeAbout);
 })();
