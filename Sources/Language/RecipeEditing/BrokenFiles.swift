@@ -25,6 +25,18 @@ extension EditorService {
   }
 }
 
+extension EditorService {
+  /// The paths of the tests of a recipe.
+  package func tests(of source: Source) -> [String] {
+    let path = Recipe.path(source.name, besides: "")
+    let files = EditedFiles(folder, [source])
+    return files.paths.filter { other in
+      guard EditedFileKind(path: other) == .test else { return false }
+      return files.file(other)?.root["recipe"]?.string.map { Recipe.path($0, besides: other) } == path
+    }
+  }
+}
+
 extension EditorFolder {
   /// The errors of a file, without those of files that it names.
   fileprivate func errors(in source: Source) -> [Diagnostic] {
