@@ -172,6 +172,7 @@ extension TokenScope {
     case .start: "start runs and send events"
     case .steer: "pause, resume, cancel, retry and resolve runs, and steer schedules and workers"
     case .approve: "make decisions"
+    case .edit: "change recipes and errand.yaml, and so run any program as the agent's account"
     case .metrics: "read /metrics"
     case .tokens: "list, make and revoke tokens"
     }

@@ -17,6 +17,8 @@ package enum TokenScope: String, Recordable, CaseIterable {
   case steer
   /// Makes the decisions that runs ask people for.
   case approve
+  /// Changes recipes, their tests and errand.yaml, and so may run any program as the agent's account.
+  case edit
   /// Reads the figures of `/metrics`.
   case metrics
   /// Lists, makes and revokes tokens. No other scope includes it.
