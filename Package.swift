@@ -199,8 +199,8 @@ let package = Package(
         .target(
           name: "AgentPages",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "CPageAssets", "Calendars", "HTTPServer", "Operations", "Recipes",
-            "RunState", "Runs",
+            "ActionKit", "Agent", "Basics", "CPageAssets", "Calendars", "HTTPServer", "Operations", "RecipeEditing",
+            "Recipes", "RunState", "Runs",
           ]),
         .target(
           name: "AgentServer",

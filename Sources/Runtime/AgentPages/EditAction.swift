@@ -4,6 +4,7 @@ import Agent
 import Basics
 import HTTPServer
 import Operations
+import RecipeEditing
 import RunState
 
 /// A form of the page, and its answer.
@@ -117,8 +118,9 @@ struct EditAction {
     switch await request.attempt(asked) {
     case .success(let answer):
       let json = (try? answer.view.encoded()).flatMap { try? JSON.text($0) }
-      return .json(json ?? "{\"items\":[]}")
-    case .failure(let refusal): return Problem(refusal, withData: request.seesData).response
+      return json.map { .json($0) } ?? HTTPServerResponse(status: 204)
+    // The check says what is wrong with the text.
+    case .failure: return HTTPServerResponse(status: 204)
     }
   }
 
@@ -131,8 +133,12 @@ struct EditAction {
     switch await request.attempt(asked) {
     case .success(let answer):
       guard let words = answer.view.text else { return HTTPServerResponse(status: 204) }
-      return EditPage.fragment(.element("div", ["class": "words"], Part.markdown(words)))
-    case .failure(let refusal): return Problem(refusal, withData: request.seesData).response
+      func written(_ place: PlaceAnswer?) -> String? { place.map { "\($0.line),\($0.column)" } }
+      return EditPage.fragment(
+        .element(
+          "div", ["class": "words", "data-from": written(answer.view.from), "data-to": written(answer.view.to)],
+          Part.markdown(words)))
+    case .failure: return HTTPServerResponse(status: 204)
     }
   }
 
@@ -269,24 +275,25 @@ struct EditAction {
       await check()
     case .failure(let refusal):
       refuse(refusal, refused)
-      if let current = refusal.current { page.panel = panels.conflict(current) }
+      if let current = refusal.current {
+        page.tab = .conflict
+        page.panel = panels.conflict(current)
+      }
       if page.panel == nil { await check() }
     }
   }
 }
 
-/// Replacements in a text, at places as the operations have them.
+/// Replacements in a text, as a button of the form has them.
 struct TextEdits {
-  private var edits: [(from: (line: Int, column: Int), to: (line: Int, column: Int), text: String)]
+  private var edits: [EditAnswer]
 
-  init(_ answers: [EditAnswer]) {
-    edits = answers.map { (($0.from.line, $0.from.column), ($0.to.line, $0.to.column), $0.text) }
-  }
+  init(_ edits: [EditAnswer]) { self.edits = edits }
 
   /// The one that makes a text of another one.
   init(replacing old: String, with new: String) {
-    let lines = old.split(separator: "\n", omittingEmptySubsequences: false)
-    edits = [((0, 0), (lines.count - 1, lines.last?.utf16.count ?? 0), new.withPlainLineEnds)]
+    let bytes = Array(old.utf8)
+    edits = [EditAnswer(Diagnostic.Edit(0..<bytes.count, new.withPlainLineEnds), TextPositions(bytes))]
   }
 
   /// Reads what `json` wrote, out of a form; nil if it is something else.
@@ -296,7 +303,12 @@ struct TextEdits {
     for edit in list {
       let places = (edit.list ?? []).prefix(4).compactMap(\.int)
       guard places.count == 4, edit.list?.count == 5, let text = edit.list?.last?.string else { return nil }
-      edits.append(((places[0], places[1]), (places[2], places[3]), text))
+      edits.append(
+        filled(EditAnswer()) {
+          $0.from = PlaceAnswer(TextPosition(line: places[0], character: places[1]))
+          $0.to = PlaceAnswer(TextPosition(line: places[2], character: places[3]))
+          $0.text = text
+        })
     }
   }
 
@@ -309,25 +321,21 @@ struct TextEdits {
         }))
   }
 
-  /// The text with the edits; nil if one isn't about places in the text, or two are about the same.
+  /// The text with the edits; nil if two of them are about the same part.
   func applied(to text: String) -> String? {
-    var lines = [text.startIndex]
-    for index in text.utf8.indices where text.utf8[index] == ASCII.newline { lines.append(text.utf8.index(after: index)) }
-    func index(_ place: (line: Int, column: Int)) -> String.Index? {
-      guard lines.indices.contains(place.line), place.column >= 0 else { return nil }
-      let end = place.line + 1 < lines.count ? text.utf8.index(before: lines[place.line + 1]) : text.endIndex
-      return text.utf16.index(lines[place.line], offsetBy: place.column, limitedBy: end)?
-        .samePosition(in: text.unicodeScalars)
+    var bytes = Array(text.utf8)
+    let positions = TextPositions(bytes)
+    var ranges: [(from: Int, to: Int, text: String)] = edits.map {
+      (positions.offset(of: $0.from.position), positions.offset(of: $0.to.position), $0.text)
     }
-    var changed = text.unicodeScalars
-    var before = text.endIndex
-    let ordered = edits.sorted { ($0.from.line, $0.from.column) > ($1.from.line, $1.from.column) }
-    for edit in ordered {
-      guard let from = index(edit.from), let to = index(edit.to), from <= to, to <= before else { return nil }
+    ranges.sort { ($0.from, $0.to) > ($1.from, $1.to) }
+    var before = bytes.count
+    for range in ranges {
+      guard range.from <= range.to, range.to <= before else { return nil }
       // From the end on, so that the places before stay valid.
-      changed.replaceSubrange(from..<to, with: edit.text.unicodeScalars)
-      before = from
+      bytes.replaceSubrange(range.from..<range.to, with: range.text.utf8)
+      before = range.from
     }
-    return String(changed)
+    return String(decoding: bytes, as: UTF8.self)
   }
 }

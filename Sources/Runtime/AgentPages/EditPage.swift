@@ -3,6 +3,7 @@ import Agent
 import Basics
 import HTTPServer
 import Operations
+import RecipeEditing
 import RunState
 
 struct EditPage {
@@ -12,6 +13,8 @@ struct EditPage {
   /// What is shown beside the text.
   enum Tab: String, CaseIterable {
     case check, plan, test, difference, versions
+    /// Both texts of a file that changed while it was edited; it has no button.
+    case conflict
 
     var label: String { rawValue.prefix(1).uppercased() + rawValue.dropFirst() }
   }
@@ -53,7 +56,7 @@ struct EditPage {
       var parts = [notices, count, result]
       if file != nil { parts += [standing, hidden] }
       if let edits { parts.append(.element("div", ["id": "edits", "data-edits": edits])) }
-      return EditPage.fragment(Markup(parts), status: status)
+      return EditPage.fragment(Markup(parts))
     }
     let title = "Edit \(isNew ? "a new file" : path)"
     var frame = PageFrame(
@@ -63,9 +66,9 @@ struct EditPage {
     return frame.response(status: status)
   }
 
-  /// Markup for a script.
-  static func fragment(_ markup: Markup, status: Int = 200) -> HTTPServerResponse {
-    .text(markup.text, status: status, type: "text/html; charset=utf-8")
+  /// Markup for a script. A browser reports each status that isn't good on its console, so a refusal is in the markup.
+  static func fragment(_ markup: Markup) -> HTTPServerResponse {
+    .text(markup.text, type: "text/html; charset=utf-8")
   }
 
   /// The page of a text that holds a secret: pages show none, so the text in a form would be another one.
@@ -75,7 +78,9 @@ struct EditPage {
     let notice = Part.notice(
       .element("p", ["role": "alert"], sentence, Part.code("secrets.NAME"), "."), kind: "fault")
     if request.wantsParts {
-      return EditPage.fragment(.element("div", ["id": "notices"], notice), status: 422)
+      return EditPage.fragment(
+        .element("div", ["id": "notices", "data-refused": "true"], notice)
+          + .element("div", ["id": "result", "data-tab": Tab.check.rawValue], Part.heading("Check")))
     }
     var response = request.frame(
       "Error: Edit \(path)", "/recipes", crumbs, .element("h1", [:], "Edit ", Part.code(path)), notice,
@@ -124,6 +129,7 @@ struct EditPage {
       case .plan: kind == "recipe"
       case .test: kind != "errand"
       case .difference, .versions: !isNew
+      case .conflict: false
       }
     }
   }
@@ -151,7 +157,7 @@ struct EditPage {
       ("Ctrl-S", "saves"), ("Ctrl-Space", "completes the word"), ("Ctrl-I", "explains the word"),
       ("F8, Shift-F8", "go to the next fault and the one before"), ("Ctrl-.", "applies the fix of the fault"),
       ("Ctrl-], Ctrl-[", "indent and unindent"), ("Ctrl-/", "makes lines comments"), ("Ctrl-F", "finds"),
-      ("Ctrl-Q", "folds"), ("Tab", "leaves the text"),
+      ("Ctrl-Shift-[", "folds"), ("Tab", "leaves the text"),
     ]
     return .element(
       "details", ["class": "small keys"], .element("summary", [:], "Keys"),
@@ -211,7 +217,7 @@ struct EditPage {
         notices.append(Part.notice(.element("p", [:], sentence)))
       }
     }
-    return .element("div", ["id": "notices"], Markup(notices))
+    return .element("div", ["id": "notices", "data-refused": isRefused ? "true" : nil], Markup(notices))
   }
 
   // MARK: What was found

@@ -37,6 +37,7 @@ extension Pages {
     let file = try await request.ask(ReadFile.with { $0.path = path }).view
     var page = EditPage(request, path: path, text: file.text, base: file.digest)
     page.file = file
+    if request.hides(file.text) { return page.hidingResponse() }
     page.check = try await request.check(path, file.text)
     return page.response()
   }
@@ -173,8 +174,8 @@ extension Part {
   /// - Parameters:
   ///   - path: The path in the folder of errand.yaml.
   ///   - line: From 1; nil for the beginning.
-  static func edit(_ path: String, line: Int? = nil, _ label: String, _ request: PageRequest) async -> Markup {
-    guard await request.agent.mayEdit(request.caller) else { return .nothing }
+  static func edit(_ path: String, line: Int? = nil, _ label: String, _ request: PageRequest) -> Markup {
+    guard request.agent.mayEdit(request.caller) else { return .nothing }
     return link(label, to: editPath(path, line: line))
   }
 

@@ -3,6 +3,7 @@ import Agent
 import Basics
 import HTTPServer
 import Operations
+import RecipeEditing
 import Recipes
 import RunState
 

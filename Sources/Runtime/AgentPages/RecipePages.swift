@@ -23,6 +23,13 @@ extension Pages {
       tools =
         tools + .element("p", [:], Part.link("Check", to: "/check"), ": finds the errors in the text of a recipe.")
     }
+    if request.agent.mayEdit(request.caller) {
+      tools =
+        .element(
+          "p", [:], Part.link("Files", to: "/edit"), ": edits recipes, tests and errand.yaml. ",
+          Part.link("New recipe", to: "/edit/new"))
+        + tools
+    }
     let faulty = all.count { $0.isFaulty || $0.isOutOfDate }
     let announcement = "\(counted(all.count, "recipe")), \(faulty) with errors"
     return request.frame(
@@ -59,7 +66,7 @@ extension Pages {
             ? nil : Markup(recipe.schedules.map { Part.link($0, to: pagePath("schedules", $0)) + " " })
         ),
         ("Runs", Part.link("of this recipe", to: pagePath("runs", query: [("recipe", recipe.name)]))),
-        ("File", Part.code(recipe.file)),
+        ("File", Part.code(recipe.file) + " " + Part.edit(recipe.file, "Edit", request)),
       ]))
     if recipe.isFaulty {
       let sentence: Markup = "It has errors, so it isn't served. They are marked in the text."

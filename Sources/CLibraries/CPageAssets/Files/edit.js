@@ -36,13 +36,12 @@
 
   const parsed = (html) => new DOMParser().parseFromString(html, 'text/html');
 
-  // Puts parts of an answer into the page.
+  // Puts parts of an answer into the page, which needs no numbered text besides.
   function replace(page, ids) {
     for (const id of ids) {
       const next = page.getElementById(id);
       if (next) at(id).replaceWith(next);
     }
-    // The component has numbers of its own.
     document.querySelector('.numbered')?.remove();
     const tab = at('result').dataset.tab;
     for (const button of document.querySelectorAll('.tabs > button')) button.setAttribute('aria-pressed', button.value === tab);
@@ -62,7 +61,7 @@
       Esc: () => (about ? closeAbout() : CodeMirror.Pass),
     },
   });
-  // The fields of the search have a text beside them, but no label.
+  // The fields of the search have no label.
   editor.openDialog = function (...options) {
     const close = CodeMirror.prototype.openDialog.apply(this, options);
     const input = document.querySelector('.CodeMirror-dialog input');
@@ -81,18 +80,18 @@
   }
   if (form.dataset.line) goTo(Pos(Math.max(0, Number(form.dataset.line) - 1 || 0), 0));
 
-  // How often the text changed, and how often it had when what the page shows was found.
+  // How often the text changed, in all and until the check that is shown.
   let [version, shown] = [0, 0];
   let [isChecking, isWanted, timer, faults, widgets] = [false, false, 0, [], []];
 
-  // Asks 150 ms after the last key, one after another.
+  // Asks 150 ms after the last key, and one check at a time.
   function checkSoon() {
     clearTimeout(timer);
-    timer = setTimeout(() => { if (isChecking) isWanted = true; else editor.performLint(); }, 150);
+    timer = setTimeout(() => (isChecking ? isWanted = true : editor.performLint()), 150);
   }
 
   async function check(text, update) {
-    // The page has what was found in the text that it shows.
+    // The page has it.
     if (version === shown) return update(read(document));
     const asked = version;
     isChecking = true;
@@ -104,7 +103,7 @@
       update(read(page));
       const isShown = at('result').dataset.tab === 'check';
       if (isShown) shown = asked;
-      replace(page, isShown ? ['notices', 'count', 'result'] : ['notices', 'count']);
+      replace(page, page.getElementById('notices')?.dataset.refused ? ['notices'] : isShown ? ['count', 'result'] : ['count']);
     }
     if (isWanted) { isWanted = false; checkSoon(); }
   }
@@ -113,7 +112,6 @@
     return [...page.querySelectorAll('#result [data-from]')].map((item) => {
       const [from, to] = [place(item.dataset.from), place(item.dataset.to)];
       return {
-        // An empty place is shown as a character.
         from, to: cmpPos(from, to) ? to : Pos(to.line, to.ch + 1), severity: item.dataset.severity,
         message: item.querySelector('.finding').textContent, fix: item.querySelector('button[name=fix]')?.value,
       };
@@ -183,11 +181,11 @@
   document.addEventListener('submit', async (event) => {
     if (event.target !== form || isLeaving) return;
     const button = event.submitter;
-    // The page of a new file has another address once it is saved.
-    if (isNew && button.value === 'save') { isLeaving = true; return; }
+    // A saved file has a page of its own.
+    if (isNew && button.value === 'save') return isLeaving = true;
     event.preventDefault();
     if (button.name === 'fix') return apply(button.value);
-    if (isBusy) return say('The last press is still being answered');
+    if (isBusy) return say('Still working');
     isBusy = true;
     at('result').setAttribute('aria-busy', 'true');
     say('Working');
@@ -209,18 +207,17 @@
       const edits = page.getElementById('edits')?.dataset.edits;
       const isCurrent = asked === version;
       if (edits && isCurrent) apply(edits);
-      const isDone = at('notices').dataset.status === '200';
+      const isDone = !at('notices').dataset.refused;
       if (isDone && (button.value === 'save' || ['over', 'restore'].includes(button.name))) {
         clean = button.name !== 'restore' ? generation : isCurrent ? editor.changeGeneration(true) : -1;
         if (at('message')) at('message').value = '';
       }
-      // The agent compared the text that was sent.
       showSaved();
       const isCheck = at('result').dataset.tab === 'check';
       if (isCheck && isCurrent) { shown = version; editor.performLint(); }
       const heading = at('result').querySelector('h2');
       say((document.querySelector('#notices [role], #result [role=alert], #result [role=status]') ?? (isCheck ? at('count') : heading)).textContent);
-      // A person who types isn't taken elsewhere.
+      // Typing isn't interrupted.
       if (!isDone && !editor.hasFocus()) focusOn(document.querySelector('#notices .fault') ?? heading);
       else if (isInside && !edits) focusOn(heading);
     } finally {
@@ -262,15 +259,16 @@
   }
 
   async function hints(cm, done) {
-    const answer = await ask('complete', cm.getCursor());
-    if (answer?.status !== 200) return done(null);
+    const cursor = cm.getCursor();
+    const answer = await ask('complete', cursor);
+    if (answer?.status !== 200 || cmpPos(cursor, cm.getCursor())) return done(null);
     const { items, signature } = await answer.json();
     const list = items.map(({ label, detail, selection, edit: { from, to, text } }) => ({
       displayText: label, detail, text, selection, render, hint: pick, from: Pos(from.line, from.column), to: Pos(to.line, to.column),
     }));
     const form = signature?.forms[signature.active];
     if (!list.length) {
-      if (form) showAbout(null, `${form.text}\n${form.summary}`, cm.getCursor());
+      if (form) showAbout(null, `${form.text}\n${form.summary}`, cursor);
       return done(null);
     }
     const { from, to } = list[0];
@@ -281,20 +279,19 @@
   }
   hints.async = true;
 
-  const complete = () => editor.showHint({ hint: hints, completeSingle: false });
+  // The list is made anew after each key: while it is made, Enter begins a line.
+  const complete = () => editor.showHint({ hint: hints, completeSingle: false, updateOnCursorActivity: false });
+  editor.on('cursorActivity', (cm) => { if (cm.state.completionActive?.widget) cm.closeHint(); });
 
   editor.on('inputRead', (cm, change) => {
-    if (change.origin === '+input' && !cm.state.completionActive?.widget && /^[\w.(,]$/.test(change.text.join(' '))) complete();
+    if (change.origin === '+input' && /^[\w.(,]$/.test(change.text.join(' '))) complete();
   });
 
   let about = null;
 
-  function closeAbout() {
-    about?.element.remove();
-    about = null;
-  }
+  const closeAbout = () => { about = about?.element.remove(); };
 
-  // Shows words below a place until the pointer leaves it, the text changes, or Escape is pressed.
+  // Shows words until the pointer leaves their place, the text changes, or Escape is pressed.
   function showAbout(content, words, position) {
     closeAbout();
     const element = document.createElement('div');
@@ -304,8 +301,8 @@
     const { left, bottom } = editor.cursorCoords(position, 'page');
     element.style.left = `${Math.max(4, Math.min(left, document.documentElement.clientWidth - element.offsetWidth - 4))}px`;
     element.style.top = `${bottom + 4}px`;
-    const { from, to } = content?.dataset ?? {};
-    about = { element, from: from ? place(from) : position, to: to ? place(to) : position };
+    const [from, to] = ['from', 'to'].map((end) => (content?.dataset[end] ? place(content.dataset[end]) : position));
+    about = { element, from, to };
   }
 
   async function explain(position, isAsked) {
