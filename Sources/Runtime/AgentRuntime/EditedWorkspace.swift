@@ -2,6 +2,7 @@ package import ActionKit
 package import Basics
 package import RecipeEditing
 package import Recipes
+import SecretSources
 
 // The folder as editors see it: `errand lsp`, and the agent for the pages.
 
