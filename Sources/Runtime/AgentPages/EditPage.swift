@@ -84,7 +84,7 @@ struct EditPage {
     }
     var response = request.frame(
       "Error: Edit \(path)", "/recipes", crumbs, .element("h1", [:], "Edit ", Part.code(path)), notice,
-      Part.numbered(text, below: [:]))
+      Part.recipe(text, []))
     response.status = 422
     return response
   }

@@ -169,16 +169,18 @@ extension PageRequest {
 }
 
 extension Part {
-  /// The way to a line of a file for a person who may edit it; nothing for others.
+  /// The way to a line of a served file for a person who may edit it; nothing for others.
   ///
   /// - Parameters:
-  ///   - path: The path in the folder of errand.yaml.
+  ///   - file: The path as the agent serves it.
   ///   - line: From 1; nil for the beginning.
-  static func edit(_ path: String, line: Int? = nil, _ label: String, _ request: PageRequest) -> Markup {
-    guard request.agent.mayEdit(request.caller) else { return .nothing }
-    return link(label, to: editPath(path, line: line))
+  static func edit(_ file: String, line: Int? = nil, _ label: String, _ request: PageRequest) -> Markup {
+    request.agent.editablePath(of: file, for: request.caller).map { link(label, to: editPath($0, line: line)) } ?? .nothing
   }
 
+  /// The address of a line of a file.
+  ///
+  /// - Parameter path: From the folder of errand.yaml on.
   static func editPath(_ path: String, line: Int? = nil) -> String {
     pagePath("edit", path, query: [("line", line.map { "\($0)" } ?? "")]) + (line.map { "#line-\($0)" } ?? "")
   }

@@ -113,12 +113,15 @@ struct EditPanels {
 
   /// The lines of the text with the faults below them, of a long one those around the first.
   private func numbered(_ faults: [EditorFaultAnswer]) -> Markup {
-    var below: [Int: [Markup]] = [:]
-    for fault in faults { below[fault.from.line &+ 1, default: []].append(Part.finding(fault.severity, fault.message)) }
-    let first = max(0, (below.keys.min() ?? 1) - 10)
+    let findings = faults.map { fault in
+      var finding = FindingRecord(Diagnostic(fault.message))
+      (finding.severity, finding.file, finding.line) = (fault.severity, path, fault.from.line &+ 1)
+      return finding
+    }
+    let first = max(0, (findings.compactMap(\.line).min() ?? 1) - 10)
     return .element(
       "div", ["class": "numbered"], .element("h3", [:], "The text with its lines"),
-      Part.numbered(text, below: below, from: text.utf8.count < Part.mostBytes / 4 ? 0 : first))
+      Part.recipe(text, findings, from: text.utf8.count < Part.mostBytes / 4 ? 0 : first))
   }
 
   // MARK: Plan
@@ -295,7 +298,7 @@ struct EditPanels {
       + changes(from: current.text.withPlainLineEnds, none: "Both texts are the same.")
       + .element(
         "details", ["class": "small"], .element("summary", [:], "The saved text"),
-        Part.numbered(current.text, below: [:], isLinked: false))
+        Part.recipe(current.text, []))
       + .element(
         "div", ["class": "actions"], button("over", current.digest, "Save yours over it", kind: "risky"),
         .element("a", ["class": "button", "href": pagePath("edit", path)], "Drop yours and edit the saved text"))

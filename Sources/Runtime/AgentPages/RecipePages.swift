@@ -24,11 +24,8 @@ extension Pages {
         tools + .element("p", [:], Part.link("Check", to: "/check"), ": finds the errors in the text of a recipe.")
     }
     if request.agent.mayEdit(request.caller) {
-      tools =
-        .element(
-          "p", [:], Part.link("Files", to: "/edit"), ": edits recipes, tests and errand.yaml. ",
-          Part.link("New recipe", to: "/edit/new"))
-        + tools
+      let words: Markup = ": edits recipes, tests and errand.yaml. "
+      tools = .element("p", [:], Part.link("Files", to: "/edit"), words, Part.link("New file", to: "/edit/new")) + tools
     }
     let faulty = all.count { $0.isFaulty || $0.isOutOfDate }
     let announcement = "\(counted(all.count, "recipe")), \(faulty) with errors"
@@ -102,6 +99,10 @@ extension Pages {
     let elsewhere = findings.filter { $0.file != recipe.file || recipe.text == nil }.prefix(mostFindings).map {
       Part.finding($0)
     }
+    // The lines with findings, for a person who may mend them.
+    let faulty = Set(recipe.findings.filter { $0.file == recipe.file }.compactMap(\.line)).sorted()
+    let ways = faulty.prefix(mostFindings).map { Part.edit(recipe.file, line: $0, "Edit line \($0)", request) + " " }
+    if !ways.isEmpty { content.append(.element("p", ["class": "fold"], Markup(Array(ways)))) }
     if let text = recipe.text {
       let room = max(10_000, Part.mostBytes - (content + elsewhere).reduce(0) { $0 + $1.text.utf8.count })
       let lines = Part.recipe(
@@ -136,27 +137,15 @@ extension Part {
     _ text: String, _ findings: [FindingRecord], from first: Int = 0, within room: Int = mostBytes / 2,
     address: ((Int) -> String)? = nil
   ) -> Markup {
-    let below = Dictionary(grouping: findings) { $0.line ?? 0 }.mapValues { $0.map(finding) }
-    return numbered(text, below: below, from: first, within: room, address: address)
-  }
-
-  /// The lines of a text with their numbers.
-  ///
-  /// - Parameters:
-  ///   - below: What is shown below a line, by its number from 1.
-  ///   - isLinked: Whether links lead to the lines; a page has only one text of which they do.
-  static func numbered(
-    _ text: String, below: [Int: [Markup]], from first: Int = 0, within room: Int = mostBytes / 2,
-    isLinked: Bool = true, address: ((Int) -> String)? = nil
-  ) -> Markup {
     var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     if lines.last == "" { lines.removeLast() }
+    let byLine = Dictionary(grouping: findings) { $0.line ?? 0 }
     let first = max(0, min(first, lines.count - 1))
     var (rows, left) = ([Markup](), room)
     for (index, text) in lines.enumerated().dropFirst(first).prefix(mostLines) where left > 0 {
+      let found = (byLine[index + 1] ?? []).prefix(4).map(finding)
       let row = Markup.element(
-        "li", ["id": isLinked ? "line-\(index + 1)" : nil], line(Substring(String(text).shortened(to: longestLine))),
-        Markup(Array((below[index + 1] ?? []).prefix(4))))
+        "li", ["id": "line-\(index + 1)"], line(Substring(String(text).shortened(to: longestLine))), Markup(found))
       left -= row.text.utf8.count
       rows.append(row)
     }
@@ -164,11 +153,9 @@ extension Part {
       + pager(first, rows.count, of: lines.count, by: mostLines, address: address)
   }
 
-  static func finding(_ finding: FindingRecord) -> Markup { Part.finding(finding.severity, finding.message) }
-
-  static func finding(_ severity: String, _ message: String) -> Markup {
-    let kind = severity == "error" ? "finding" : "finding mild"
-    return .element("div", ["class": kind], Markup("\(severity): \(message.shortened(to: 1_000))"))
+  static func finding(_ finding: FindingRecord) -> Markup {
+    let kind = finding.severity == "error" ? "finding" : "finding mild"
+    return .element("div", ["class": kind], Markup("\(finding.severity): \(finding.message.shortened(to: 1_000))"))
   }
 
   /// The most steps of an outline.

@@ -24,6 +24,11 @@ extension AgentParts {
     guard let editor, Scopes.editing.token?.isSubset(of: caller.scopes) == true else { return false }
     return !caller.isToken || editor.editing.isAllowed()
   }
+
+  /// The path by which a caller edits a file that is served; nil if it may not.
+  package func editablePath(of file: String, for caller: AgentCaller) -> String? {
+    mayEdit(caller) ? editor?.path(of: file) : nil
+  }
 }
 
 extension Scopes {
