@@ -33,8 +33,10 @@ struct VendoredEditor {
     "addon/search/search", "addon/dialog/dialog", "addon/comment/comment", "addon/fold/foldcode",
     "addon/fold/foldgutter", "addon/fold/indent-fold",
   ].map { "\(source)/\($0).js" }
-  private static let styles = ["lib/codemirror", "addon/hint/show-hint", "addon/dialog/dialog", "addon/fold/foldgutter"]
-    .map { "\(source)/\($0).css" }
+  private static let styles = [
+    "lib/codemirror", "addon/hint/show-hint", "addon/dialog/dialog", "addon/fold/foldgutter",
+  ]
+  .map { "\(source)/\($0).css" }
   private static let licence =
     "/* CodeMirror, copyright (c) by Marijn Haverbeke and others, MIT license: https://codemirror.net/LICENSE */"
 
@@ -85,7 +87,8 @@ struct VendoredEditor {
   }
 
   private static func version(of package: String) throws(ToolError) -> String {
-    let text = String(decoding: try output(["dpkg-query", "--show", "--showformat=${Version}", package]), as: UTF8.self)
+    let text = String(
+      decoding: try output(["dpkg-query", "--show", "--showformat=${Version}", package]), as: UTF8.self)
     guard !text.isEmpty else { throw ToolError("the package \(package) isn't installed; run: apt install \(package)") }
     return text
   }
@@ -110,7 +113,7 @@ struct VendoredEditor {
     }
     process.waitUntilExit()
     guard process.terminationStatus == 0 else {
-      throw ToolError("'\(command.prefix(3).joined(separator: " "))' failed; needed: \(packages.joined(separator: ", "))")
+      throw ToolError("'\(command[0])' failed; it needs the packages \(packages.joined(separator: " and "))")
     }
     return bytes
   }

@@ -65,7 +65,7 @@ struct EditAction {
 
   // MARK: Reading
 
-  /// Learns what is known of the file. A file that has gone since, or may not be read, says so.
+  /// Learns what is known of the file, or why it can't be read.
   private mutating func read() async {
     guard page.base != nil else { return }
     switch await request.attempt(ReadFile.with { $0.path = path }) {

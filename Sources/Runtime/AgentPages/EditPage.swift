@@ -66,7 +66,9 @@ struct EditPage {
     return frame.response(status: status)
   }
 
-  /// Markup for a script. A browser reports each status that isn't good on its console, so a refusal is in the markup.
+  /// Markup for a script.
+  ///
+  /// A browser reports each status that isn't good on its console, so a refusal is in the markup.
   static func fragment(_ markup: Markup) -> HTTPServerResponse {
     .text(markup.text, type: "text/html; charset=utf-8")
   }
@@ -113,7 +115,9 @@ struct EditPage {
               "aria-describedby": "count",
             ], Markup(field: "\n" + text)),
           count, messageField,
-          .element("div", ["class": "actions near"], .element("button", ["name": "do", "value": "save", "class": "main"], "Save")),
+          .element(
+            "div", ["class": "actions near"],
+            .element("button", ["name": "do", "value": "save", "class": "main"], "Save")),
           keys),
         .element(
           "div", ["class": "beside-text"],
@@ -192,12 +196,16 @@ struct EditPage {
         "span", ["id": "saved", "class": "status \(isSaved ? "s-succeeded" : "s-waiting")"],
         isSaved ? "saved" : "not saved"))
     if let recipe = file?.recipe { marks.append(Part.link("Recipe \(recipe)", to: pagePath("recipes", recipe))) }
-    if let branch = file?.git?.branch { marks.append(.element("span", ["class": "quiet"], "branch ", Part.code(branch))) }
+    if let branch = file?.git?.branch {
+      marks.append(.element("span", ["class": "quiet"], "branch ", Part.code(branch)))
+    }
     return .element("p", ["id": "standing", "class": "fold"], Markup(marks.map { $0 + " " }))
   }
 
   static func machine(_ name: String?) -> Markup {
-    name.map { Part.notice(.element("p", [:], "These are the files of the machine ", Part.code($0), "."), kind: "info") }
+    name.map {
+      Part.notice(.element("p", [:], "These are the files of the machine ", Part.code($0), "."), kind: "info")
+    }
       ?? .nothing
   }
 

@@ -79,12 +79,13 @@ extension Pages {
   private static func newForms(_ request: PageRequest, level: StaticString) async throws(Problem) -> Markup {
     let all = try await request.ask(ListTemplates()).view.items
     func form(_ title: String, _ field: StaticString, _ label: String, _ kinds: [String], hint: String) -> Markup {
-      let options = all.filter { kinds.contains($0.kind) }.map { item -> Markup in
+      let found = all.filter { kinds.contains($0.kind) }
+      if found.isEmpty { return .nothing }
+      let options = found.prefix(mostOptions).map { item -> Markup in
         .element(
           "option", ["value": item.kind == "empty" ? "" : item.name],
           Markup(item.summary.isEmpty ? item.name : "\(item.name): \(item.summary.shortened(to: 80))"))
       }
-      if options.isEmpty { return .nothing }
       let id = "new-\(field)"
       let name: Markup =
         kinds == ["test"]
@@ -92,25 +93,25 @@ extension Pages {
         : .element("label", ["for": "\(id)-name"], "Name", .element("span", ["class": "quiet"], " (optional)"))
           + .element(
             "input",
-            ["id": "\(id)-name", "name": "name", "value": request.given("name"), "autocomplete": "off", "maxlength": "64"])
+            [
+              "id": "\(id)-name", "name": "name", "value": request.given("name"), "autocomplete": "off",
+              "maxlength": "64",
+            ])
       return .element(level, [:], Markup(title))
         + .element(
           "form", ["class": "card", "method": "get", "action": "/edit/new"],
           .element("label", ["for": id], Markup(label)),
           .element("p", ["class": "hint", "id": "\(id)-hint"], Markup(hint)),
-          // The name of the field is a constant of this file.
-          selection(field, id: id, Markup(options)), name,
-          .element("div", ["class": "actions"], .element("button", [:], Markup("Begin \(label.lowercasedASCII)"))))
+          .element("select", ["id": id, "name": "\(field)", "aria-describedby": "\(id)-hint"], Markup(Array(options))),
+          name, .element("div", ["class": "actions"], .element("button", [:], Markup("Begin \(title.lowercasedASCII)"))))
     }
-    return form(
-      "A recipe", "from", "From a template", ["empty", "template"], hint: "A copy to change, or an empty recipe.")
-      + form("A recipe with an action", "uses", "With an action", ["action"], hint: "One step with all of its fields.")
-      + form("A test", "test", "A test of", ["test"], hint: "A test file that runs the recipe on made-up services.")
+    return form("A recipe", "from", "Template", ["empty", "template"], hint: "A copy to change, or an empty recipe.")
+      + form("A recipe with an action", "uses", "Action", ["action"], hint: "It gets one step, with the action's fields.")
+      + form("A test", "test", "Recipe", ["test"], hint: "It runs the recipe against made-up services.")
   }
 
-  private static func selection(_ field: StaticString, id: String, _ options: Markup) -> Markup {
-    .element("select", ["id": id, "name": "\(field)", "aria-describedby": "\(id)-hint"], options)
-  }
+  /// The most entries of a choice.
+  private static let mostOptions = 400
 
   // MARK: The list
 
@@ -175,7 +176,8 @@ extension Part {
   ///   - file: The path as the agent serves it.
   ///   - line: From 1; nil for the beginning.
   static func edit(_ file: String, line: Int? = nil, _ label: String, _ request: PageRequest) -> Markup {
-    request.agent.editablePath(of: file, for: request.caller).map { link(label, to: editPath($0, line: line)) } ?? .nothing
+    request.agent.editablePath(of: file, for: request.caller).map { link(label, to: editPath($0, line: line)) }
+      ?? .nothing
   }
 
   /// The address of a line of a file.

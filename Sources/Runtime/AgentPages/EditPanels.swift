@@ -107,7 +107,8 @@ struct EditPanels {
         "data-severity": fault.severity,
       ],
       place(from.line, column: from.column),
-      .element("div", ["class": kind], .element("span", ["class": "lines-kept"], words("\(fault.severity): \(fault.message)"))),
+      .element(
+        "div", ["class": kind], .element("span", ["class": "lines-kept"], words("\(fault.severity): \(fault.message)"))),
       Markup(notes), fixes.isEmpty ? .nothing : .element("div", ["class": "actions"], Markup(Array(fixes))))
   }
 
@@ -152,7 +153,8 @@ struct EditPanels {
       + shown
       + .element(
         "div", ["class": "card"], .element("label", ["for": "inputs"], "Inputs"),
-        .element("p", ["class": "hint", "id": "inputs-hint"], "One a line, as name=value. A secret is name=@secret:NAME."),
+        .element(
+          "p", ["class": "hint", "id": "inputs-hint"], "One a line, as name=value. A secret is name=@secret:NAME."),
         .element(
           "textarea",
           [
@@ -180,7 +182,8 @@ struct EditPanels {
         "\(counted(tested.passed, "test")) passed, \(tested.failed) failed\(tested.timedOut ? "; the rest didn't end within 60 s" : "")"
       parts.append(
         Part.notice(
-          .element("p", ["role": "status"], Markup(outcome)), kind: tested.failed > 0 || tested.timedOut ? "fault" : "good"))
+          .element("p", ["role": "status"], Markup(outcome)),
+          kind: tested.failed > 0 || tested.timedOut ? "fault" : "good"))
       for file in tested.files.prefix(EditPanels.mostRows) {
         parts.append(.element("h3", [:], Part.link(file.path, to: Part.editPath(file.path))))
         parts += file.faults.prefix(EditPanels.mostRows).map { .element("pre", ["tabindex": "0"], words($0)) }
@@ -249,7 +252,8 @@ struct EditPanels {
           "button", ["form": "edit", "name": "version", "value": version.version],
           .element("span", [:], "Compare"), .element("span", ["class": "hidden"], Markup(" with the version of \(at)")))
     }
-    let source = list.keptBy == "git" ? "The commits of this file." : "The last 20 texts of this file that were saved here."
+    let source =
+      list.keptBy == "git" ? "The commits of this file." : "The last 20 texts of this file that were saved here."
     return Part.heading("Versions") + .element("p", ["class": "quiet"], Markup(source))
       + Part.rows(Array(rows), orElse: "There is no version yet.")
       + (list.items.count > EditPanels.mostRows
@@ -272,7 +276,8 @@ struct EditPanels {
           ? .nothing
           : .element(
             "details", ["class": "action"], .element("summary", [:], "Restore"), .element("p", [:], warning),
-            .element("div", ["class": "actions"], button("restore", version.version, "Restore this version", kind: "risky"))),
+            .element(
+              "div", ["class": "actions"], button("restore", version.version, "Restore this version", kind: "risky"))),
         button("do", "versions", "All versions"))
   }
 

@@ -5,7 +5,7 @@ extension Part {
   /// The most characters of a text.
   private static let longestMarkdown = 8_000
 
-  /// Paragraphs, lists, headings, tables and code. A link is its text.
+  /// Paragraphs, lists, headings and code; a link is its text.
   static func markdown(_ text: String) -> Markup {
     var (parts, items, code): ([Markup], [Markup], [String]?) = ([], [], nil)
     var paragraph: [Markup] = []

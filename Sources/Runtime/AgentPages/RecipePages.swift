@@ -101,8 +101,10 @@ extension Pages {
     }
     // The lines with findings, for a person who may mend them.
     let faulty = Set(recipe.findings.filter { $0.file == recipe.file }.compactMap(\.line)).sorted()
-    let ways = faulty.prefix(mostFindings).map { Part.edit(recipe.file, line: $0, "Edit line \($0)", request) + " " }
-    if !ways.isEmpty { content.append(.element("p", ["class": "fold"], Markup(Array(ways)))) }
+    if !faulty.isEmpty, request.agent.mayEdit(request.caller) {
+      let ways = faulty.prefix(mostFindings).map { Part.edit(recipe.file, line: $0, "Edit line \($0)", request) + " " }
+      content.append(.element("p", ["class": "fold"], Markup(Array(ways))))
+    }
     if let text = recipe.text {
       let room = max(10_000, Part.mostBytes - (content + elsewhere).reduce(0) { $0 + $1.text.utf8.count })
       let lines = Part.recipe(

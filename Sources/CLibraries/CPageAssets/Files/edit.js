@@ -23,7 +23,7 @@
     const answer = await fetch(form.action, { method: 'POST', body, headers: { 'Errand-Part': 'yes' } }).catch(() => null);
     if (!answer) return fault("The agent doesn't answer. The text is still here.");
     isOut = answer.status === 401;
-    return isOut && values.do !== 'save' ? fault('Your login has ended. Save leads to the login and keeps the text.') : answer;
+    return isOut && values.do !== 'save' ? fault('Your login has ended. Save keeps the text and leads to it.') : answer;
   }
 
   const ask = (what, { line, ch }) => send({ do: what, line, column: ch });
@@ -98,7 +98,7 @@
     const answer = await send({ do: 'check' }, text);
     const page = answer && parsed(await answer.text());
     isChecking = false;
-    // An answer about an older text is thrown away.
+    // One about an older text is thrown away.
     if (asked === version && page) {
       update(read(page));
       const isShown = at('result').dataset.tab === 'check';
@@ -118,7 +118,7 @@
     });
   }
 
-  // The messages are under their lines.
+  // Messages are under their lines.
   function showFaults(found) {
     faults = [...found].sort((a, b) => cmpPos(a.from, b.from));
     editor.operation(() => {
@@ -145,7 +145,7 @@
 
   function apply(json) {
     const edits = JSON.parse(json).map(([line, ch, endLine, endCh, text]) => [text, Pos(line, ch), Pos(endLine, endCh), 'fix']);
-    // From the end on, so that the places before stay valid.
+    // From the end on, so that places stay valid.
     edits.sort((a, b) => cmpPos(b[1], a[1]));
     editor.operation(() => edits.forEach((edit) => editor.replaceRange(...edit)));
     if (edits.length) goTo(edits.at(-1)[1]);
