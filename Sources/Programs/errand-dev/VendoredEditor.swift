@@ -1,9 +1,9 @@
 // The component of the page that edits a recipe: CodeMirror, from the Debian packages that have it.
 //
 // Users need no build step: the files are made once by `errand-dev vendor`, and committed compressed. NOTICE has the
-// version of the package, the SHA-256 of what goes in and the one of what comes out; a test compares all three where the
-// packages are installed, and the last one everywhere. Colours and pictures aren't taken from the package: `edit.css` has
-// them for both themes, and the pictures of `addon/lint/lint.css` are addresses that the pages' policy refuses.
+// version of the package, the SHA-256 of what goes in and the one of what comes out. A test compares all three where the
+// packages are installed, and the last one everywhere. `edit.css` has colours for both themes, which replace those of the
+// package, and draws the marks of faults: `addon/lint/lint.css` has them as pictures that the pages' policy refuses.
 import Basics
 import Foundation
 

@@ -103,10 +103,12 @@ extension Pages {
           .element("label", ["for": id], Markup(label)),
           .element("p", ["class": "hint", "id": "\(id)-hint"], Markup(hint)),
           .element("select", ["id": id, "name": "\(field)", "aria-describedby": "\(id)-hint"], Markup(Array(options))),
-          name, .element("div", ["class": "actions"], .element("button", [:], Markup("Begin \(title.lowercasedASCII)"))))
+          name, .element("div", ["class": "actions"], .element("button", [:], Markup("Begin \(title.lowercasedASCII)")))
+        )
     }
     return form("A recipe", "from", "Template", ["empty", "template"], hint: "A copy to change, or an empty recipe.")
-      + form("A recipe with an action", "uses", "Action", ["action"], hint: "It gets one step, with the action's fields.")
+      + form(
+        "A recipe with an action", "uses", "Action", ["action"], hint: "It gets one step, with the action's fields.")
       + form("A test", "test", "Recipe", ["test"], hint: "It runs the recipe against made-up services.")
   }
 
