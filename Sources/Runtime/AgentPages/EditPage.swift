@@ -199,33 +199,35 @@ struct EditPage {
     if let branch = file?.git?.branch {
       marks.append(.element("span", ["class": "quiet"], "branch ", Part.code(branch)))
     }
-    return .element("p", ["id": "standing", "class": "fold"], Markup(marks.map { $0 + " " }))
+    return .element(
+      "div", ["id": "standing"], .element("p", ["class": "fold"], Markup(marks.map { $0 + " " })), warnings)
   }
 
   static func machine(_ name: String?) -> Markup {
-    name.map {
-      Part.notice(.element("p", [:], "These are the files of the machine ", Part.code($0), "."), kind: "info")
+    guard let name else { return .nothing }
+    return Part.notice(.element("p", [:], "These are the files of the machine ", Part.code(name), "."), kind: "info")
+  }
+
+  /// What a person has to know before a save.
+  private var warnings: Markup {
+    guard let file else { return .nothing }
+    var notices = [EditPage.machine(file.machine)]
+    if !file.others.isEmpty {
+      let names = file.others.prefix(10).joined(separator: ", ")
+      let words = file.others.count == 1 ? "serves" : "serve"
+      notices.append(Part.notice(.element("p", [:], Markup("\(names) \(words) another text of this recipe."))))
     }
-      ?? .nothing
+    if let obstacle = file.git?.obstacle {
+      notices.append(Part.notice(.element("p", [:], Markup("Git won't commit a save: \(obstacle)"))))
+    } else if file.git?.isClean == false {
+      let sentence: Markup = "The file has changes that aren't committed. They become part of the next save's commit."
+      notices.append(Part.notice(.element("p", [:], sentence)))
+    }
+    return Markup(notices)
   }
 
   private var notices: Markup {
-    var notices = [outcome ?? .nothing]
-    if let file {
-      notices.append(EditPage.machine(file.machine))
-      if !file.others.isEmpty {
-        let names = file.others.prefix(10).joined(separator: ", ")
-        let words = file.others.count == 1 ? "serves" : "serve"
-        notices.append(Part.notice(.element("p", [:], Markup("\(names) \(words) another text of this recipe."))))
-      }
-      if let obstacle = file.git?.obstacle {
-        notices.append(Part.notice(.element("p", [:], Markup("Git won't commit a save: \(obstacle)"))))
-      } else if file.git?.isClean == false {
-        let sentence: Markup = "The file has changes that aren't committed. They become part of the next save's commit."
-        notices.append(Part.notice(.element("p", [:], sentence)))
-      }
-    }
-    return .element("div", ["id": "notices", "data-refused": isRefused ? "true" : nil], Markup(notices))
+    .element("div", ["id": "notices", "data-refused": isRefused ? "true" : nil], outcome ?? .nothing)
   }
 
   // MARK: What was found
@@ -247,6 +249,6 @@ struct EditPage {
     .element(
       "div", ["id": "result", "data-tab": tab.rawValue],
       panel ?? check.map { EditPanels(request, path: path, text: text).check($0, isNumbered: !request.wantsParts) }
-        ?? .nothing)
+        ?? Part.heading("Check"))
   }
 }
