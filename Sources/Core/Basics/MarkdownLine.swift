@@ -1,7 +1,7 @@
 /// The texts of a line of Markdown without its marks.
 ///
 /// Only the syntax of declarations and of the pages made of them is read: code between backticks, bold text between pairs
-/// of asterisks, and links, of which the text is kept.
+/// of asterisks, and links, whose text is kept.
 package enum MarkdownLine {
   package struct Piece: Equatable, Sendable {
     package var text: String

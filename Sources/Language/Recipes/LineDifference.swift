@@ -38,7 +38,7 @@ package struct LineDifference {
     package let bytes: ArraySlice<UInt8>
   }
 
-  /// The lines of both texts, those that are gone before those that were added in their place.
+  /// The lines of both texts, with removed lines before the added ones in their place.
   package var lines: [Line] {
     var lines: [Line] = []
     var (left, right) = (0, 0)

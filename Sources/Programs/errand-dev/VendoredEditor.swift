@@ -1,8 +1,8 @@
 // The component of the page that edits a recipe: CodeMirror, from the Debian packages that have it.
 //
 // Users need no build step: the files are made once by `errand-dev vendor`, and committed compressed. NOTICE has the
-// version of the package, the SHA-256 of what goes in and the one of what comes out. A test compares all three where the
-// packages are installed, and the last one everywhere. `edit.css` has colours for both themes, which replace those of the
+// version of the package, and the SHA-256 of the input and of each file. A test compares all three where the
+// packages are installed, and the last one everywhere. `edit.css` has colours for both themes in place of the ones of the
 // package, and draws the marks of faults: `addon/lint/lint.css` has them as pictures that the pages' policy refuses.
 import Basics
 import Foundation
@@ -27,7 +27,7 @@ struct VendoredEditor {
   private static let source = "/usr/share/javascript/codemirror"
   private static let folder = "Sources/CLibraries/CPageAssets/Files"
 
-  /// The scripts, each after those that it needs.
+  /// The scripts, each after the ones that it needs.
   private static let scripts = [
     "lib/codemirror", "mode/yaml/yaml", "addon/lint/lint", "addon/hint/show-hint", "addon/search/searchcursor",
     "addon/search/search", "addon/dialog/dialog", "addon/comment/comment", "addon/fold/foldcode",
@@ -78,7 +78,7 @@ struct VendoredEditor {
     }
   }
 
-  /// What NOTICE has to say.
+  /// The facts in NOTICE.
   var facts: [String] { ["libjs-codemirror \(version)", sha256] + files.map(\.sha256) }
 
   /// A committed file without its compression.

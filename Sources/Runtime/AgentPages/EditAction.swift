@@ -1,4 +1,4 @@
-// What the buttons of the page do that edits a file.
+// The buttons of the page that edits a file.
 import ActionKit
 import Agent
 import Basics
@@ -13,11 +13,11 @@ struct EditAction {
   private let form: HTTPQuery
   private var page: EditPage
 
-  /// A button: the tabs, and what else can be done with the text.
+  /// A button: the tabs, and the others.
   private enum Button: String {
     case check, plan, test, difference, versions
     case save, fixAll
-    /// What a script asks for while a person types.
+    /// The requests of a script while a person types.
     case complete, hover
   }
 
@@ -270,7 +270,7 @@ struct EditAction {
       page.base = saved.digest
       page.outcome = panels.saved(saved)
       page.message = ""
-      // What stays unknown is left out; the file is saved.
+      // A fault of this is left out: the file is saved.
       if case .success(let answer) = await request.attempt(ReadFile.with { $0.path = path }) { page.file = answer.view }
       await check()
     case .failure(let refusal):

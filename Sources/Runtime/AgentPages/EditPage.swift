@@ -10,7 +10,7 @@ struct EditPage {
   /// The field of a script that wants only the changed parts.
   static let partsField = "Errand-Part"
 
-  /// What is shown beside the text.
+  /// The choice of the part beside the text.
   enum Tab: String, CaseIterable {
     case check, plan, test, difference, versions
     /// Both texts of a file that changed while it was edited; it has no button.
@@ -31,11 +31,11 @@ struct EditPage {
   var file: FileTextAnswer?
   var check: EditorCheckAnswer?
   var tab = Tab.check
-  /// What the tab shows; nil for the check.
+  /// The content of the tab; nil for the check.
   var panel: Markup?
-  /// The outcome of what was asked.
+  /// The outcome of the request.
   var outcome: Markup?
-  /// What a script does with the text, in its own form.
+  /// The edits that a script makes in the text.
   var edits: String?
   var status = 200
   var isRefused = false
@@ -178,7 +178,7 @@ struct EditPage {
   /// Whether the text is the file's, whose ends of lines may be other ones.
   private var isSaved: Bool { file.map { $0.text.withPlainLineEnds.hasSameScalars(as: text) } ?? false }
 
-  /// What is known of the file beside its text.
+  /// The facts about the file.
   private var standing: Markup {
     var marks: [Markup] = []
     if let file, kind == "recipe" {
@@ -208,7 +208,7 @@ struct EditPage {
     return Part.notice(.element("p", [:], "These are the files of the machine ", Part.code(name), "."), kind: "info")
   }
 
-  /// What a person has to know before a save.
+  /// The warnings before a save.
   private var warnings: Markup {
     guard let file else { return .nothing }
     var notices = [EditPage.machine(file.machine)]

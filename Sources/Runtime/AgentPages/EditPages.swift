@@ -1,4 +1,4 @@
-// The files of the folder, and the page that edits one of them: what a person asks of it, and what it answers.
+// The files of the folder, and the page that edits one of them.
 //
 // The page needs no script. It has the whole text in a field, and each of its buttons sends all of it; every answer,
 // a refusal too, has the text that was sent, so that nothing typed is lost. `edit.js` puts the component into the place
@@ -44,7 +44,7 @@ extension Pages {
 
   // MARK: New files
 
-  /// A file that isn't there yet, or the choice of what to begin with.
+  /// A file that isn't there yet, or the choice of its beginning.
   private static func newFile(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
     let asked = NewFile.with {
       ($0.from, $0.uses, $0.test) = (request.given("from"), request.given("uses"), request.given("test"))

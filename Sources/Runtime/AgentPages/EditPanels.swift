@@ -1,4 +1,4 @@
-// What the page of an edited file shows beside the text: one for each tab, and the outcome of a save.
+// The parts beside the text of an edited file: one for each tab, and the outcome of a save.
 import Agent
 import Basics
 import HTTPServer
@@ -39,7 +39,7 @@ struct EditPanels {
 
   // MARK: Check
 
-  /// - Parameter isNumbered: Whether the text is shown with its lines, for those who have it in a field without numbers.
+  /// - Parameter isNumbered: Whether the text is shown with its lines; a field has no numbers.
   func check(_ check: EditorCheckAnswer, isNumbered: Bool) -> Markup {
     var parts: [Markup] = [Part.heading("Check", count: check.faults.count + check.elsewhere.count)]
     if check.faults.isEmpty {

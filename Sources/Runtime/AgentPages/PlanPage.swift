@@ -98,10 +98,10 @@ private struct PlanPage {
     return Part.fitting(parts + sections)
   }
 
-  /// What is shown of it inside another page.
+  /// The part of it that another page shows.
   var inside: Markup { Part.fitting([.element("p", ["class": "lead"], Markup(summary)), failure] + sections) }
 
-  /// What a run would change and read.
+  /// The changes and the reads of a run.
   private var sections: [Markup] {
     var parts: [Markup] = []
     parts += groups.filter { $0.writes > 0 }.map(section)

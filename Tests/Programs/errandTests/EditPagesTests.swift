@@ -67,7 +67,7 @@ import Testing
       return Page.plain(String(html[start.upperBound..<end.lowerBound]))
     }
 
-    /// What the page says about what was asked.
+    /// The outcome on the page.
     var outcome: String {
       html.components(separatedBy: "id=\"notices\"").last?.components(separatedBy: "</p>").first ?? ""
     }

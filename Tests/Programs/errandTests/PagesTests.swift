@@ -627,7 +627,7 @@ import Testing
     let bench = try await APITests.Bench()
     let file = try await HTTPClient().send(HTTPRequest("GET", "\(bench.url)/assets/\(name)"))
     #expect(file.status == 200 && file.headers["Content-Type"] == type)
-    // Of the component the page that edits has its own bound.
+    // The component has a bound of its own.
     #expect(!file.body.isEmpty && file.body.count <= (name == "codemirror.js" ? 300_000 : 60_000))
     await bench.end()
   }
