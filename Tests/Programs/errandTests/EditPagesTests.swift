@@ -80,14 +80,14 @@ import Testing
     let first = try await bench.get()
     #expect(first.text == EditPagesTests.good)
     #expect(
-      first.html.contains(">saved</span>") && first.html.contains("<p id=\"count\" class=\"quiet\">No faults</p>"))
+      first.html.contains(">saved</span>") && first.html.contains("<p id=\"count\" class=\"quiet\">"))
     let base = try #require(first.value("base"))
     // The check finds the fault, and says so below its line.
     let form: HTTPQuery = ["base": base, "key": "form-1", "text": EditPagesTests.faulty, "do": "check"]
     let checked = try await bench.post(form)
     #expect(checked.status == 200 && checked.text == EditPagesTests.faulty)
     #expect(
-      checked.html.contains("<p id=\"count\" class=\"wrong\">1 error</p>") && checked.html.contains(">not saved</span>")
+      checked.html.contains("<p id=\"count\" class=\"wrong\">1 error") && checked.html.contains(">not saved</span>")
     )
     #expect(checked.html.contains("href=\"#line-4\" data-place=\"3,10\">line 4</a>"))
     #expect(checked.html.contains("<li id=\"line-4\">"))
@@ -103,7 +103,7 @@ import Testing
     // The fix changes the text of the field, and nothing else.
     let fix = try #require(checked.value("fix"))
     let fixed = try await bench.post(["base": base, "key": "form-2", "text": EditPagesTests.faulty, "fix": fix])
-    #expect(fixed.text == EditPagesTests.good && fixed.html.contains(">No faults</p>"))
+    #expect(fixed.text == EditPagesTests.good && fixed.html.contains("<p id=\"count\" class=\"quiet\">"))
     let all = try await bench.post(["base": base, "key": "form-3", "text": EditPagesTests.faulty, "do": "fixAll"])
     #expect(all.text == EditPagesTests.good)
     // A fix of another form is refused, and the text stays.
@@ -187,8 +187,7 @@ import Testing
     let choice = try await bench.browser.get("/edit/new").text
     #expect(choice.contains("<option value>") && choice.contains("<option value=\"hello\""))
     let begun = Page(try await bench.browser.get("/edit/new?from=hello&name=begun"))
-    #expect(begun.status == 200 && begun.value("path") == nil)
-    #expect(begun.html.contains("id=\"path\" name=\"path\" value=\"recipes/begun.yaml\""))
+    #expect(begun.status == 200 && begun.value("path") == "recipes/begun.yaml")
     let text = try #require(begun.text)
     #expect(text.contains("begun") && begun.value("base") == nil)
     let saved = try await bench.post(
@@ -200,14 +199,15 @@ import Testing
     let again = try await bench.post(
       ["path": "recipes/begun.yaml", "key": "form-2", "text": EditPagesTests.good, "do": "save"], to: "/edit/new")
     #expect(again.status == 409 && again.text == EditPagesTests.good)
-    #expect(try await bench.browser.get("/edit/new?from=nothing").status == 400)
+    let unknown = try await bench.browser.get("/edit/new?from=nothing")
+    #expect((400..<500).contains(unknown.status) && unknown.text.contains("<title>Error: New file"))
     await bench.bench.end()
   }
 
   @Test func `plans and tests are of the text in the field, which nothing writes`() async throws {
     let bench = try await Bench()
     let base = try #require(try await bench.get().value("base"))
-    let text = "inputs: { n: int }\n" + EditPagesTests.good
+    let text = "inputs: { n: { type: int } }\n" + EditPagesTests.good
     let missing = try await bench.post(["base": base, "text": text, "do": "plan", "inputs": ""])
     #expect(
       missing.text == text && missing.html.contains("name=\"inputs\"") && missing.status == 422, "\(missing.status)")
@@ -216,7 +216,7 @@ import Testing
     let tested = try await bench.post(["base": base, "text": text, "do": "test"])
     #expect(tested.html.contains("href=\"/edit/new?test=recipes%2Fedited.yaml\""))
     let different = try await bench.post(["base": base, "text": text, "do": "difference"])
-    #expect(different.html.contains("<ins>+ inputs: { n: int }\n</ins>"))
+    #expect(different.html.contains("<ins>+ inputs: { n: { type: int } }\n</ins>"))
     #expect(try bench.file == EditPagesTests.good)
     await bench.bench.end()
   }
