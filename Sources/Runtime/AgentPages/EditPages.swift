@@ -58,7 +58,8 @@ extension Pages {
       page.check = try await request.check(file.path, file.text)
       return page.response()
     } catch {
-      guard [.refusal(.request), .refusal(.conflict), .refusal(.notFound)].contains(error.kind) else { throw error }
+      let kinds: [RequestRefusedError.Kind] = [.request, .conflict, .notFound, .configuration]
+      guard kinds.contains(where: { error.kind == .refusal($0) }) else { throw error }
       return try await choice(request, error)
     }
   }
