@@ -4,8 +4,9 @@
 .PHONY: demo release install uninstall tarball deb image package-test order order-check built test clients database pictures soak combination cluster-soak fuzz benchmarks measured bench bench-smoke speed format generate packages
 .DEFAULT_GOAL := demo
 
-# Packages that only the tests need: a browser, a database, an editor, shells, and Python for clients that others wrote.
-TEST_PACKAGES := chromium chromium-driver fish neovim postgresql python3-selenium python3-venv zsh
+# Packages that only the tests need: a browser, the source of the editor on its pages, a database, an editor, shells, and
+# Python for clients that others wrote.
+TEST_PACKAGES := chromium chromium-driver fish libjs-codemirror neovim postgresql python3-selenium python3-venv terser zsh
 PACKAGES := age g++ libcurl4-openssl-dev libfaketime libmicrohttpd-dev libpq-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata zlib1g-dev
 # How everything that is shipped or measured is built, so that nothing is built twice.
 RELEASE = ERRAND_COMMIT=$$(git describe --always --exclude='*' --abbrev=12 --dirty=+ 2> /dev/null) \

@@ -190,8 +190,8 @@ let package = Package(
         .target(
           name: "Agent",
           dependencies: [
-            "ActionKit", "Basics", "CCrash", "Calendars", "ChildProcesses", "Recipes", "RunState", "Runs", "Scheduler",
-            "Threads",
+            "ActionKit", "Basics", "CCrash", "Calendars", "ChildProcesses", "RecipeEditing", "Recipes", "RunState",
+            "Runs", "Scheduler", "Threads",
           ]),
         .target(
           name: "AgentClient",
@@ -212,8 +212,8 @@ let package = Package(
           name: "AgentRuntime",
           dependencies: [
             "ActionKit", "Agent", "AgentClient", "AgentServer", "Basics", "Calendars", "HTTPClient", "LocalFiles",
-            "Operations", "PostgresClient", "Recipes", "Recordings", "RunState", "Runs", "SecretSources", "SharedState",
-            "Threads",
+            "Operations", "PostgresClient", "RecipeEditing", "Recipes", "Recordings", "RunState", "Runs",
+            "SecretSources", "SharedState", "Threads",
           ]),
         .target(
           name: "AssistantTools",
@@ -221,7 +221,7 @@ let package = Package(
         .target(
           name: "Operations",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "Calendars", "Recipes", "RunState", "Runs",
+            "ActionKit", "Agent", "Basics", "Calendars", "RecipeEditing", "Recipes", "RunState", "Runs",
           ]),
         .tests(
           of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Operations", "ProcessTestKit", "Recipes",

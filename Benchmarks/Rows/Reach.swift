@@ -80,11 +80,17 @@ struct Reach {
     let page = try agent.ask((0..<50).map { _ in agent.request("GET", "/runs/\(items)") }, 200)
     rows.append(page.row("page of a run with 10,000 items: processor", .atMost(100)))
     rows.append(Row("page of a run with 10,000 items: as sent", Double(page.bytes) / 1000, "KB", .atMost(200)))
-    var sent = 0
-    for name in ["errand.css", "errand.js", "errand.svg", "htmx.js"] {
-      sent += try agent.ask([agent.request("GET", "/assets/\(name)")], 200).bytes
+    func sent(_ names: String...) throws -> Double {
+      let sizes = try names.map { try agent.ask([agent.request("GET", "/assets/\($0)")], 200).bytes }
+      return Double(sizes.reduce(0, +)) / 1000
     }
-    rows.append(Row("files of the pages: as sent", Double(sent) / 1000, "KB", .atMost(60)))
+    rows.append(
+      Row(
+        "files of the pages: as sent", try sent("errand.css", "errand.js", "errand.svg", "htmx.js"), "KB", .atMost(60)))
+    rows.append(
+      Row(
+        "files of the editor: as sent", try sent("edit.css", "edit.js", "codemirror.css", "codemirror.js"), "KB",
+        .atMost(95)))
     return rows
   }
 

@@ -2,8 +2,8 @@
 
 Every page that a link leads to is looked at, light and dark, narrow and wide: nothing that axe finds, no scrolling to the
 side, no message on the console, no request to elsewhere, and texts from outside are text. A person starts, plans,
-approves, resolves, checks, backfills, sends an event and makes a token by the keyboard alone, and again without
-JavaScript. With --pictures it saves each page instead.
+approves, resolves, checks, backfills, sends an event, makes a token and edits recipes by the keyboard alone, and again
+without JavaScript. With --pictures it saves each page instead.
 """
 import argparse
 import pathlib
@@ -33,6 +33,8 @@ if not (BROWSER and DRIVER):
 AXE = next(ROOT.glob(".build/clients/lib/python3*/site-packages/axe_playwright_python/axe.min.js"), None)
 AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 THEMES, WIDTHS = ["light", "dark"], [360, 1280]
+# The editor has more in a row than other pages.
+WIDTHS_OF_EDITOR = [320, 390, 1280]
 # How many pages of a kind are looked at, where there are more of the same.
 MOST_OF_A_KIND = 2
 # Markup that the hostile text would have become.
@@ -167,6 +169,10 @@ class Browser:
         actions = ActionChains(self.driver)
         actions.send_keys(*keys).perform()
 
+    def held(self, key):
+        """Presses a key while Ctrl is held."""
+        ActionChains(self.driver).key_down(Keys.CONTROL).send_keys(key).key_up(Keys.CONTROL).perform()
+
     def tab_to(self, what, selector):
         """Moves the focus to an element with the Tab key alone; the focus has to be visible everywhere."""
         expect(
@@ -178,7 +184,8 @@ class Browser:
             active = self.ask(
                 "const active = document.activeElement;"
                 "if (!active || active.matches('body, html')) return null;"
-                "const style = getComputedStyle(active);"
+                # The component of the editor shows the focus of its text around itself.
+                "const style = getComputedStyle(active.closest('.CodeMirror') ?? active);"
                 "return {isWanted: active.matches(arguments[0]) && !active.disabled, html: active.outerHTML.slice(0, 200),"
                 " isSeen: style.outlineStyle !== 'none' || style.boxShadow !== 'none'}", selector)
             if active is None:
@@ -319,7 +326,7 @@ def pages(browser, content):
     of_runs = [f"/runs/{run}" for run in content.runs.values()]
     of_plans = [f"/plans/{digest}" for digest in content.plans]
     waiting = ["/", "/login", *of_runs, *of_plans, "/recipes/hostile", "/recipes/approve-averages", "/recipes/faulty",
-               "/check", "/actions", "/actions/shell.run", "/workers", "/tokens",
+               "/check", "/edit", "/edit/new", "/edit/recipes%2Ffaulty.yaml", "/actions", "/actions/shell.run", "/workers", "/tokens",
                "/schedules/hostile", urllib.parse.quote("/recipes/<img src=x onerror=alert(1)>"), "/nothing"]
     found, counts, first = [], {}, set(waiting)
     while waiting:
@@ -491,6 +498,151 @@ def decided_elsewhere(browser, agent, token):
             expect("Nothing to decide" in browser.text, f"the page is still there:\n{browser.text}")
 
 
+EDITED = """summary: Is edited in a browser.
+steps:
+  - id: one
+    uses: shell.run
+    with: { effect: read, script: echo one }
+"""
+FAULTY = 'outputs: { said: "${{ steps.on.output }}" }'
+MENDED = EDITED + 'outputs: { said: "${{ steps.one.output }}" }'
+
+
+def editor(content):
+    """Edits recipes in the component, and in the field without it."""
+    file = content.agent.folder / "recipes" / "edited.yaml"
+    file.write_text(EDITED)
+    for scripts in [True, False]:
+        with Browser(content.agent, scripts=scripts) as browser:
+            browser.log_in()
+            (in_component if scripts else in_field)(browser, content.agent.folder / "recipes")
+        print(f"pages: edited {'with' if scripts else 'without'} JavaScript, by keyboard")
+
+
+def well_made(browser, what):
+    """Expects nothing of what can be wrong with a page."""
+    faults = [f"{what}: {theme}, {width} px: {fault}" for theme in THEMES for width in WIDTHS_OF_EDITOR
+              for fault in browser.faults(theme, width)] + [f"{what}: {fault}" for fault in browser.noise()]
+    browser.look("light", 1280)
+    expect(not faults, lambda: "\n".join(faults))
+
+
+def in_component(browser, folder):
+    text = lambda: browser.ask("return document.querySelector('.CodeMirror').CodeMirror.getValue()")
+    shows = lambda what, selector: browser.until_shows(what, selector, reload=False)
+    part = lambda name: browser.ask("return document.getElementById(arguments[0]).textContent", name)
+    # What a browser asks when a page with typed text is left, which WebDriver answers unasked.
+    asks = lambda: browser.ask("return !dispatchEvent(new Event('beforeunload', { cancelable: true }))")
+
+    def until_part(name, words):
+        until(lambda: words in part(name), lambda: f"#{name} doesn't say {words!r}: {part(name)[:500]}\n{browser.text[:3000]}")
+
+    file = folder / "edited.yaml"
+    browser.noise()
+    browser.open("/edit")
+    well_made(browser, "the list of files")
+    browser.activate("the file", "a[href='/edit/recipes%2Fedited.yaml']")
+    shows("the component", ".CodeMirror-code")
+    expect(text() == EDITED, lambda: f"the component has another text: {text()}")
+    well_made(browser, "at rest")
+    # A fault is shown under its line and read out, and its fix applied.
+    browser.tab_to("the text", ".CodeMirror-code")
+    browser.held(Keys.END)
+    browser.press(*FAULTY)
+    shows("the fault under its line", ".CodeMirror-linewidget .finding")
+    until_part("saved", "not saved")
+    expect(asks(), "the page is left without asking")
+    well_made(browser, "with a fault")
+    browser.press(Keys.F8)
+    until_part("said", "Line 6")
+    browser.held("s")
+    until_part("notices", "It wasn't saved")
+    expect(file.read_text() == EDITED, "a text with an error was saved")
+    browser.held(".")
+    until(lambda: text() == MENDED, lambda: f"it isn't mended: {text()}")
+    until(lambda: "error" not in part("count"), lambda: f"the fault is still counted: {part('count')}")
+    # The list of completions, and the words about a name.
+    browser.press(Keys.ENTER, *"zon")
+    shows("completions", ".CodeMirror-hints li")
+    well_made(browser, "with completions")
+    browser.press(Keys.ENTER)
+    until(lambda: "zone" in text(), lambda: f"nothing was completed: {text()}")
+    browser.ask("document.querySelector('.CodeMirror').CodeMirror.setValue(arguments[0])", MENDED)
+    browser.held(Keys.HOME)
+    browser.held("i")
+    shows("the words about a key", ".about-word")
+    well_made(browser, "with words about a key")
+    browser.press(Keys.ESCAPE)
+    # The tabs keep the text and what can be undone.
+    for tab in ["plan", "test", "difference", "versions", "check"]:
+        browser.tab_to(f"the tab {tab}", f".tabs button[value='{tab}']")
+        browser.press(Keys.ENTER)
+        shows(f"the answer of {tab}", f"#result[data-tab='{tab}']:not([aria-busy]) h2")
+        well_made(browser, tab)
+    browser.held("s")
+    until_part("notices", "Saved")
+    until(lambda: part("saved") == "saved", lambda: f"it isn't saved: {part('standing')}")
+    expect(file.read_text() == MENDED and not asks(), lambda: f"the file has: {file.read_text()}")
+    # Another person saves meanwhile.
+    browser.tab_to("the text", ".CodeMirror-code")
+    browser.held(Keys.END)
+    browser.press(*"\n# Mine.")
+    theirs = MENDED + "\n# Theirs.\n"
+    file.write_text(theirs)
+    browser.held("s")
+    shows("both texts", "#result[data-tab='conflict'] .diff")
+    expect("# Theirs." in part("result") and "# Mine." in text(), lambda: f"a text is missing: {part('result')}")
+    well_made(browser, "with a conflict")
+    expect(file.read_text() == theirs, "the other text is lost")
+    browser.tab_to("the button that saves all the same", "button[name='over']")
+    browser.press(Keys.ENTER)
+    until_part("notices", "Saved")
+    expect(file.read_text() == MENDED + "\n# Mine.", lambda: f"the file has: {file.read_text()}")
+    # An earlier version comes back.
+    browser.tab_to("the tab versions", ".tabs button[value='versions']")
+    browser.press(Keys.ENTER)
+    shows("versions", "button[name='version']")
+    first = browser.driver.find_elements(By.CSS_SELECTOR, "button[name='version']")[-1].get_attribute("value")
+    browser.tab_to("the first version", f"button[name='version'][value='{first}']")
+    browser.press(Keys.ENTER)
+    shows("the comparison", "#result summary")
+    browser.tab_to("the way to restore", "#result summary")
+    browser.press(Keys.ENTER)
+    well_made(browser, "with a version")
+    browser.tab_to("the button that restores", "button[name='restore']")
+    browser.press(Keys.ENTER)
+    until(lambda: text() == EDITED, lambda: f"the first text isn't there: {text()}")
+    expect(file.read_text() == EDITED, lambda: f"the file has: {file.read_text()}")
+    expect(not browser.noise(), "the console says something")
+
+
+def in_field(browser, folder):
+    text = lambda: browser.driver.find_element(By.NAME, "text").get_property("value")
+    file = folder / "begun.yaml"
+    browser.open("/edit/new?from=hello&name=begun")
+    expect("begun" in text(), lambda: f"the template isn't there: {text()}")
+    browser.tab_to("the text", "[name='text']")
+    browser.held("a")
+    browser.press(*"steps: [{ uses: shell.rum, with: { effect: read, script: echo } }]\n")
+    browser.activate("the button that checks", "button[value='check']")
+    expect("'shell.run'" in browser.text, lambda: f"the check finds nothing:\n{browser.text}")
+    browser.activate("the button that saves", "button[value='save']")
+    expect("It wasn't saved" in browser.text and not file.exists(), lambda: f"a faulty text was saved:\n{browser.text}")
+    browser.activate("the fix", "button[name='fix']")
+    expect("shell.run," in text(), lambda: f"it isn't mended: {text()}")
+    browser.activate("the button that saves", "button[value='save']")
+    expect("Saved" in browser.text and "shell.run," in file.read_text(), lambda: f"it isn't saved:\n{browser.text}")
+    file.write_text(file.read_text() + "# Theirs.\n")
+    browser.tab_to("the text", "[name='text']")
+    browser.held(Keys.END)
+    browser.press(*"# Mine.\n")
+    browser.activate("the button that saves", "button[value='save']")
+    expect("# Mine." in text() and "# Theirs." in browser.text, lambda: f"a text is missing:\n{browser.text}")
+    for tab in ["plan", "test", "difference", "versions"]:
+        browser.activate(f"the tab {tab}", f".tabs button[value='{tab}']")
+        expect("# Mine." in text(), lambda: f"{tab} loses the text:\n{browser.text}")
+
+
 # The pages that are no page: the status of the problem that is shown.
 REFUSED = {"/nothing": 404}
 START = "form[action='/recipes/{0}/start'] button:not([formaction])"
@@ -508,6 +660,7 @@ def pictures(content, folder):
             "recipe": "/recipes/approve-averages", "recipe-faulty": "/recipes/class-list", "schedules": "/schedules",
             "schedule": "/schedules/markbook-averages", "plan": f"/plans/{content.plan}",
             "connections": "/connections", "state": "/state", "login": "/login",
+            "editor": "/edit/recipes%2Fapprove-averages.yaml", "editor-faulty": "/edit/recipes%2Fclass-list.yaml",
         }
         # Pages that have no place of their own are where links lead.
         browser.open(f"/runs/{runs['approval']}")
@@ -530,7 +683,7 @@ def pictures(content, folder):
 def run():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
-    parser.add_argument("--only", choices=["appearance", "keyboard", "no-scripts"])
+    parser.add_argument("--only", choices=["appearance", "keyboard", "no-scripts", "editor"])
     parser.add_argument("--pictures", type=pathlib.Path)
     options = parser.parse_args()
     if options.pictures:
@@ -539,7 +692,7 @@ def run():
     with Content(options.program) as content:
         parts = {
             "appearance": lambda: appearance(content), "keyboard": lambda: person(content, True),
-            "no-scripts": lambda: person(content, False),
+            "no-scripts": lambda: person(content, False), "editor": lambda: editor(content),
         }
         for name, part in parts.items():
             if options.only in (None, name):

@@ -8,9 +8,20 @@ package import Basics
 import Calendars
 import Recipes
 
+/// When an entry of `on` is next due.
+package struct EntryTimes: Sendable {
+  /// The end of the entry's first line.
+  package var offset: Int
+  /// When it is due, in words, with its zone.
+  package var words: String
+  /// The next times, at most three; empty if it is paused or never due again.
+  package var next: [String]
+  package var isPaused: Bool
+}
+
 extension EditorService {
-  /// The next times of the time-based entries, as notes after the first line of each entry.
-  package func fireTimes(in source: Source) -> [InlayNote] {
+  /// The next times of the time-based entries.
+  package func entryTimes(in source: Source) -> [EntryTimes] {
     guard EditedFileKind(path: source.name) == .recipe else { return [] }
     let readable = recovered(source)
     let outline = TextOutline(readable.bytes)
@@ -24,9 +35,19 @@ extension EditorService {
         ?? (outline.nodes[entry].isFlow ? nil : triggers(readable, outline, keeping: [entry], of: entries)?.first)
       guard let trigger, let recurrence = trigger.recurrence else { return nil }
       let node = outline.nodes[entry]
-      return InlayNote(
-        trigger.isPaused ? "paused" : recurrence.nextTimes(after: now),
-        at: node.isFlow ? node.end : outline.lineEnd(at: node.nameRange.lowerBound), tooltip: trigger.wordsWithZone)
+      return EntryTimes(
+        offset: node.isFlow ? node.end : outline.lineEnd(at: node.nameRange.lowerBound), words: trigger.wordsWithZone,
+        next: trigger.isPaused ? [] : recurrence.nextTimes(after: now), isPaused: trigger.isPaused)
+    }
+  }
+
+  /// The next times of the time-based entries, as notes after the first line of each entry.
+  package func fireTimes(in source: Source) -> [InlayNote] {
+    entryTimes(in: source).map { entry in
+      let text =
+        entry.isPaused
+        ? "paused" : entry.next.isEmpty ? "never due again" : "next: \(entry.next.joined(separator: ", "))"
+      return InlayNote(text, at: entry.offset, tooltip: entry.words)
     }
   }
 
@@ -55,9 +76,8 @@ extension Recurrence {
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
 
-  /// `next: Mon 30 Nov 07:00, Tue 1 Dec 07:00, Wed 2 Dec 07:00`, in its zone, with the year if it isn't the current
-  /// one.
-  fileprivate func nextTimes(after now: Timestamp) -> String {
+  /// The next three times, each as `Mon 30 Nov 07:00`, in its zone, with the year if it isn't the current one.
+  fileprivate func nextTimes(after now: Timestamp) -> [String] {
     let year = zone.localTime(at: now).time.date.year
     var times: [String] = []
     var last = now
@@ -70,6 +90,6 @@ extension Recurrence {
           + clock.map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":"))
       last = next
     }
-    return times.isEmpty ? "never due again" : "next: \(times.joined(separator: ", "))"
+    return times
   }
 }

@@ -62,6 +62,7 @@ struct ServeCommand: DispatchedCommand {
     let current = Current(factory)
     var session = RunSession(workspace, secrets, console, time: time)
     try read(into: &session.access)
+    session.access.editor = editorParts
     let log = ServeLog(
       console, format: parsed["log-format"].text.flatMap(ProgressDisplay.Format.init(rawValue:)) ?? .text, time: time,
       zone: LocalZone(of: workspace))
@@ -169,6 +170,7 @@ private struct Service {
       }
     }
     await schedules.observe { [log] in log.say($0) }
+    await schedules.observeRecipes { tell($0) }
     let inbox = InboxWatch(current.value.folder ?? current.value.workspace.root, schedules)
     await schedules.observeFolders { [copy = current.value.copy] folders in
       // Copies the present files now, so that they don't count as new.

@@ -42,8 +42,8 @@ struct TokenCommand: DispatchedCommand {
     }
     let given = parsed["scope"].texts.compactMap(TokenScope.init(rawValue:))
     var wanted = Set(given.isEmpty ? [.read] : given)
-    // Approving and showing values need the scope 'read' too.
-    for (scope, verb) in [(TokenScope.approve, "approve"), (.data, "show")]
+    // Approving, showing values and editing need the scope 'read' too.
+    for (scope, verb) in [(TokenScope.approve, "approve"), (.data, "show"), (.edit, "edit")]
     where wanted.contains(scope) && wanted.insert(.read).inserted {
       console.say("added the scope 'read', without which there is nothing to \(verb)")
     }
@@ -63,6 +63,13 @@ struct TokenCommand: DispatchedCommand {
     await warn(ofMissing: parsed["recipe"].texts, for: name, requests, workspace)
     if expiresAt == nil, let end = made.token.expiresAt {
       console.say("the token expires on \(workspace.wallClock(now).date(end)), as the one that made it does")
+    }
+    if wanted.contains(.edit) {
+      console.say(
+        "this token can change recipes, and whoever can change a recipe can run any program as the agent's account")
+      if !workspace.isElsewhere, !workspace.configuration.server.allowsEditing {
+        console.say("it edits nothing until errand.yaml allows it; write server: { edit: true }")
+      }
     }
     if wanted.contains(.approve), !wanted.contains(.data) {
       console.say(

@@ -169,7 +169,7 @@ package struct RecipeRegistry {
     if let known, !known.isMissing, !known.stamps.isEmpty, known.stamps.allSatisfy({ disk.stamp($0.key) == $0.value }) {
       return
     }
-    let reading = Reading(environment, disk)
+    let reading = RecipeReading(environment, disk)
     var recipe: Recipe?
     var faults: [Diagnostic]
     do throws(FileError) {
@@ -307,7 +307,7 @@ package struct RecipeFiles: Sendable {
 }
 
 /// Reads files for one check, and records what it read.
-private final class Reading: Sendable {
+final class RecipeReading: Sendable {
   private struct Content {
     var stamps: [String: FileStamp?] = [:]
     var texts = ValueMap()

@@ -38,6 +38,8 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     case busy
     /// As much waits as may.
     case full
+    /// The text or the file is too large.
+    case tooLarge
     /// It took longer than the agent allows.
     case timeout
     /// The state can't be read or written.
@@ -53,6 +55,8 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
   package var faults: [Fault] = []
   /// The differences from the plan that the request names; the message has them, too, each on a line.
   package var changes: [String] = []
+  /// The content that a file has now, if it isn't the one that was edited.
+  package var current: CurrentText?
   /// The existing names to offer in place of an unknown one, at the end of the message.
   private var choice: Choice?
 
@@ -68,6 +72,18 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     }
   }
 
+  /// The content of a file.
+  package struct CurrentText: Sendable, Equatable {
+    package var text: String
+    /// The SHA-256 of its bytes.
+    package var digest: String
+
+    package init(text: String, digest: String) {
+      self.text = text
+      self.digest = digest
+    }
+  }
+
   /// Reads a refusal from another program, whose texts are safe for terminals from here on.
   package init(reading value: Value) throws(RecordError) {
     guard let kind = value["kind"]?.string.flatMap(Kind.init(rawValue:)), let message = value["message"]?.string else {
@@ -76,6 +92,9 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     self.init(kind, message.safeText())
     overHTTP = value["overHTTP"]?.string?.safeText()
     changes = (value["changes"]?.list ?? []).compactMap { $0.string?.safeText() }
+    if let text = value["current"]?["text"]?.string, let digest = value["current"]?["digest"]?.string {
+      current = CurrentText(text: text, digest: digest)
+    }
     faults = (value["faults"]?.list ?? []).map { fault in
       Fault(message: (fault["message"]?.string ?? "").safeText(), pointer: (fault["pointer"]?.string ?? "").safeText())
     }
@@ -86,6 +105,9 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     var map = ValueMap([("kind", .string(kind.rawValue)), ("message", .string(message))])
     map["overHTTP"] = overHTTP.map { .string($0) }
     if !changes.isEmpty { map["changes"] = .list(changes.map { .string($0) }) }
+    if let current {
+      map["current"] = .object(["text": .string(current.text), "digest": .string(current.digest)])
+    }
     if !faults.isEmpty {
       map["faults"] = .list(
         faults.map { .object(["message": .string($0.message), "pointer": .string($0.pointer)]) })

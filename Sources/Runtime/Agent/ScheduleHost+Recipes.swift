@@ -58,8 +58,32 @@ extension ScheduleHost {
   ) async throws(RequestRefusedError) -> (run: RunCreated, secrets: [String]) {
     try await findRecipes()
     let (item, recipe) = try served(recipe: name)
-    let inputs: ValueMap
     let given = given.isEmpty ? planned.map(recipe.given(byPlan:)) ?? [] : given
+    return try await run(of: recipe, item, given: given, as: id)
+  }
+
+  /// Makes a run of a text that isn't served, which is only planned.
+  ///
+  /// - Parameter environment: The environment of the text, whose files it reads.
+  package func run(
+    of source: Source, in environment: RecipeEnvironment, given: [(name: String, input: GivenInput)], as id: String
+  ) async throws(RequestRefusedError) -> (run: RunCreated, secrets: [String]) {
+    let reading = RecipeReading(environment, .disk)
+    let checked = withoutSecrets {
+      Result { () throws(FileError) in try reading.environment.read(source.name) }
+        .map { Recipe.check($0, in: reading.environment) }
+    }
+    guard case .success(let found) = checked, let recipe = found.recipe else {
+      throw RequestRefusedError(.inputs, "the text has errors, so it can't be planned")
+    }
+    let item = RecipeRegistry.Item(file: source.name, name: recipe.name, texts: reading.texts)
+    return try await run(of: recipe, item, given: given, as: id)
+  }
+
+  private func run(
+    of recipe: Recipe, _ item: RecipeRegistry.Item, given: [(name: String, input: GivenInput)], as id: String
+  ) async throws(RequestRefusedError) -> (run: RunCreated, secrets: [String]) {
+    let inputs: ValueMap
     let checked = withoutSecrets {
       recipe.inputs(from: given).mapError { faults in
         RequestRefusedError(

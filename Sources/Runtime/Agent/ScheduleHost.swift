@@ -77,6 +77,10 @@ package actor ScheduleHost {
   /// The news that the schedules haven't been told yet.
   private let unreported = Unreported()
   private var observers: [@Sendable (ScheduleNews) -> Void] = []
+  /// Told what a look found that a save asked for.
+  var recipesObserver: (@Sendable ([RecipeRegistry.News]) -> Void)?
+  /// When each file was read as it is served.
+  var servedSince: [String: Timestamp] = [:]
   /// Records the latest decisions; ends when they are on disk.
   private(set) var keeping: Task<Result<Void, StateError>, Never>?
   /// Counts the looks that found recipes or the configuration changed.
@@ -234,6 +238,7 @@ package actor ScheduleHost {
   package func look() async -> [RecipeRegistry.News] {
     if registry.isNew { await rememberLastGood() }
     let news = registry.look()
+    note(news)
     if !news.isEmpty {
       changes += 1
       for item in news { if let file = item.file { plans[file] = nil } }
@@ -247,6 +252,7 @@ package actor ScheduleHost {
     changes += 1
     registry.use(folders, in: environment)
     let news = registry.look()
+    note(news)
     // The zone, the connections or the secrets may differ now.
     (plans, knownTools) = ([:], [:])
     offered.subtract(missing.keys)

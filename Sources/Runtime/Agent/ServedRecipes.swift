@@ -25,6 +25,8 @@ package struct ServedRecipes: Sendable {
   package var findFiles: FileFinder?
   /// Reads such a file, if nothing has changed it since.
   package var readFile: FileReader?
+  /// What people need who edit the files; nil where none are edited.
+  package var editing: FolderEditing?
   /// The clock of the people who read explanations of schedules; UTC if nil.
   package var clock: (@Sendable (Timestamp) -> WallClock)?
   /// Makes the plan of a run; nil where no plans are made.

@@ -22,6 +22,8 @@ package struct PageFrame {
   var isAlone = false
   /// Whether it shows a form that was refused: its title says so first, and nothing replaces the form.
   var isRefused = false
+  /// Whether it has a text that is edited.
+  var isEditor = false
   var content: Markup
   /// A digest of the content of a live page.
   private let digest: String
@@ -110,9 +112,10 @@ package struct PageFrame {
           ]),
         .element("title", [:], Markup(title)),
         .element("link", ["rel": "icon", "href": PageAssets.path("errand.svg"), "type": "image/svg+xml"]),
-        .element("link", ["rel": "stylesheet", "href": PageAssets.path("errand.css")]),
-        isAlone ? .nothing : .element("script", ["src": PageAssets.path("htmx.js"), "defer": ""]),
-        .element("script", ["src": PageAssets.path("errand.js"), "defer": ""])),
+        style("errand.css"),
+        isEditor ? style("codemirror.css") + style("edit.css") : .nothing,
+        isAlone || isEditor ? .nothing : script("htmx.js"), script("errand.js"),
+        isEditor ? script("codemirror.js") + script("edit.js") : .nothing),
       .element(
         "body", [:], .element("a", ["class": "skip", "href": "#main"], "Skip to the content"),
         isAlone ? sandbox : .element("header", ["class": "top"], .element("div", [:], Markup(top)), sandbox),
@@ -124,6 +127,12 @@ package struct PageFrame {
     let choice: Markup = visitor == nil ? .nothing : " " + Part.link("Choose the time zone", to: "/state#zone")
     return .element("footer", ["class": "zone"], .element("p", [:], Markup(zone), choice))
   }
+
+  private func style(_ name: String) -> Markup {
+    .element("link", ["rel": "stylesheet", "href": PageAssets.path(name)])
+  }
+
+  private func script(_ name: String) -> Markup { .element("script", ["src": PageAssets.path(name), "defer": ""]) }
 
   private var sandbox: Markup {
     guard isSandbox else { return .nothing }

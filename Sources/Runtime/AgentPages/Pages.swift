@@ -94,6 +94,7 @@ package enum Pages {
   /// The answer to a request; nil if there is no such page.
   package static func answer(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse? {
     let parts = request.parts
+    if parts[0] == "edit" { return try await edit(request) }
     guard request.http.method == "GET" || request.http.method == "HEAD" else {
       return request.http.method == "POST" && [1, 3].contains(parts.count) ? try await act(request) : nil
     }

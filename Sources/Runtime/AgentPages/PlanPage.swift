@@ -52,6 +52,11 @@ extension Pages {
   }
 }
 
+extension Part {
+  /// A plan inside another page, without a way to run it.
+  static func plan(_ plan: PlanRecord, _ request: PageRequest) -> Markup { PlanPage(plan, request, nil).inside }
+}
+
 private struct PlanPage {
   let plan: PlanRecord
   let document: Value
@@ -78,13 +83,7 @@ private struct PlanPage {
       Part.crumbs(("Recipes", "/recipes"), (plan.recipe, pagePath("recipes", plan.recipe))),
       .element("h1", [:], "Plan of \(plan.recipe)"), .element("p", ["class": "lead"], Markup(summary)),
     ]
-    if plan.wouldFail {
-      let message = request.seesData ? document["error"]?["message"]?.string : nil
-      let step = document["error"]?["step"]?.string.map { " in '\($0)'" } ?? ""
-      parts.append(
-        Part.notice(
-          .element("p", [:], Markup("The run would fail\(step)\(message.map { ": \($0)" } ?? ".")")), kind: "fault"))
-    }
+    parts.append(failure)
     if let changed {
       parts.append(
         .element(
@@ -96,6 +95,15 @@ private struct PlanPage {
     }
     parts.append(
       Part.facts([("Made", Part.timeAndAgo(plan.madeAt, request.clock)), ("Digest", Part.code(plan.digest))]))
+    return Part.fitting(parts + sections)
+  }
+
+  /// The part of it that another page shows.
+  var inside: Markup { Part.fitting([.element("p", ["class": "lead"], Markup(summary)), failure] + sections) }
+
+  /// The changes and the reads of a run.
+  private var sections: [Markup] {
+    var parts: [Markup] = []
     parts += groups.filter { $0.writes > 0 }.map(section)
     if request.seesData {
       let notes = (document["notes"]?.list ?? []).filter { $0["kind"]?.string != "leftOut" }
@@ -129,7 +137,16 @@ private struct PlanPage {
       let headings = ["Step", "Action", "Connection"] + (request.seesData ? ["Input"] : [])
       parts.append(Part.heading("Read for the plan") + table("Read for the plan", headings, rows))
     }
-    return Part.fitting(parts)
+    return parts
+  }
+
+  /// Why the run would fail, if it would.
+  private var failure: Markup {
+    guard plan.wouldFail else { return .nothing }
+    let message = request.seesData ? document["error"]?["message"]?.string : nil
+    let step = document["error"]?["step"]?.string.map { " in '\($0)'" } ?? ""
+    return Part.notice(
+      .element("p", [:], Markup("The run would fail\(step)\(message.map { ": \($0)" } ?? ".")")), kind: "fault")
   }
 
   private var actions: [Part.Action] {

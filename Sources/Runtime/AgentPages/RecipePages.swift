@@ -23,6 +23,10 @@ extension Pages {
       tools =
         tools + .element("p", [:], Part.link("Check", to: "/check"), ": finds the errors in the text of a recipe.")
     }
+    if request.agent.mayEdit(request.caller) {
+      let words: Markup = ": edits recipes, tests and errand.yaml. "
+      tools = .element("p", [:], Part.link("Files", to: "/edit"), words, Part.link("New file", to: "/edit/new")) + tools
+    }
     let faulty = all.count { $0.isFaulty || $0.isOutOfDate }
     let announcement = "\(counted(all.count, "recipe")), \(faulty) with errors"
     return request.frame(
@@ -63,7 +67,7 @@ extension Pages {
             ? nil : Markup(recipe.schedules.map { Part.link($0, to: pagePath("schedules", $0)) + " " })
         ),
         ("Runs", Part.link("of this recipe", to: pagePath("runs", query: [("recipe", recipe.name)]))),
-        ("File", Part.code(recipe.file)),
+        ("File", Part.code(recipe.file) + " " + Part.edit(recipe.file, "Edit", request)),
       ]))
     let places = try await FindingPlaces(recipe, request)
     if recipe.isFaulty {
@@ -102,6 +106,12 @@ extension Pages {
     let elsewhere = findings.filter { finding in
       (finding.file != recipe.file || recipe.text == nil) && !(recipe.isFaulty && finding.severity == "error")
     }.prefix(mostFindings).map(places.finding)
+    // The lines with findings, for a person who may mend them.
+    let faulty = Set(recipe.findings.filter { $0.file == recipe.file }.compactMap(\.line)).sorted()
+    if !faulty.isEmpty, request.agent.mayEdit(request.caller) {
+      let ways = faulty.prefix(mostFindings).map { Part.edit(recipe.file, line: $0, "Edit line \($0)", request) + " " }
+      content.append(.element("p", ["class": "fold"], Markup(Array(ways))))
+    }
     if let text = recipe.text {
       let room = max(10_000, Part.mostBytes - (content + elsewhere).reduce(0) { $0 + $1.text.utf8.count })
       let lines = Part.recipe(

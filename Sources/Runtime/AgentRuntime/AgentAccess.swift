@@ -4,6 +4,7 @@ import AgentServer
 import Operations
 package import Basics
 import Glibc
+package import RecipeEditing
 package import Recipes
 package import Recordings
 package import RunState
@@ -28,6 +29,8 @@ package struct AgentAccess: Sendable {
   /// The queues that this process claims runs from in a shared state; they replace the ones in errand.yaml.
   package var queues: [String]?
   package var capacity: Int?
+  /// What people who edit files need of the program; nil where none are edited.
+  package var editor: EditorParts?
   /// The agent elsewhere that is asked in place of the folder's.
   package var remote: RemoteAgent?
   private let tell: @Sendable (Notice) -> Void
@@ -41,6 +44,23 @@ package struct AgentAccess: Sendable {
     package init(_ settings: ServerSettings, clock: @escaping @Sendable () -> WallClock) {
       self.settings = settings
       self.clock = clock
+    }
+  }
+
+  /// The parts of editing that only the whole program has.
+  package struct EditorParts: Sendable {
+    package var templates: @Sendable (Workspace) -> [FileTemplate]
+    package var newFile: @Sendable (FileBeginning, Workspace) async throws(RequestRefusedError) -> NewText
+    package var test: @Sendable (_ paths: [String], _ files: OpenFiles, Workspace) async -> [TestedFile]
+
+    package init(
+      templates: @escaping @Sendable (Workspace) -> [FileTemplate],
+      newFile: @escaping @Sendable (FileBeginning, Workspace) async throws(RequestRefusedError) -> NewText,
+      test: @escaping @Sendable (_ paths: [String], _ files: OpenFiles, Workspace) async -> [TestedFile]
+    ) {
+      self.templates = templates
+      self.newFile = newFile
+      self.test = test
     }
   }
 
@@ -338,6 +358,7 @@ package struct AgentAccess: Sendable {
       let factory = factory()
       return await factory.workspace.survey(factory.secrets, store)
     }
+    if isServing, let editor { served.editing = editing(editor, factory) }
     served.refusal = { await factory().refusal(of: $0, inputs: $1) }
     served.secret = { name, isFresh in
       if let text = await secret(name, isFresh) { return text }
@@ -359,6 +380,34 @@ package struct AgentAccess: Sendable {
     } catch {
       throw RuntimeError(.cannotCreate, error.message)
     }
+  }
+
+  /// How files are edited, by the configuration of the moment.
+  private func editing(
+    _ parts: EditorParts, _ factory: @escaping @Sendable () -> RunFactory
+  ) -> FolderEditing {
+    let configuration = workspace.configurationPath
+    let variables = Workspace.environmentVariables.filter { ["PATH", "HOME", "XDG_CONFIG_HOME"].contains($0.key) }
+    var editing = FolderEditing(
+      root: workspace.root, configuration: configuration, versions: "\(workspace.stateFolder)/versions",
+      environment: variables, recipeFolders: { factory().workspace.recipeFolders },
+      isAllowed: { factory().workspace.configuration.server.allowsEditing }
+    ) { files in
+      let workspace = factory().workspace
+      guard let configuration, files.paths.contains(configuration) else { return workspace.editorFolder(files) }
+      let edited = Workspace.edited(at: configuration, in: workspace.root, files, workspace.catalog).workspace
+      return edited.editorFolder(files)
+    }
+    editing.machine = {
+      let workspace = factory().workspace
+      return workspace.database == nil ? nil : workspace.workerName
+    }
+    editing.templates = { parts.templates(factory().workspace) }
+    editing.newFile = { beginning throws(RequestRefusedError) in
+      try await parts.newFile(beginning, factory().workspace)
+    }
+    editing.test = { await parts.test($0, $1, factory().workspace) }
+    return editing
   }
 
   /// The agent over HTTP; without settings of its own, those of errand.yaml.

@@ -26,6 +26,8 @@ package struct AgentParts: Sendable {
   let survey: ServedRecipes.Survey?
   /// Nil where recipes aren't read.
   var served: ServedRecipes?
+  /// Nil where no files are edited.
+  var editor: FileEditor?
   /// The browsers that are logged in.
   package let sessions: SessionTable
   /// The requests to read the configuration again.

@@ -40,7 +40,7 @@ package struct LocalAgent: Sendable {
     service = AgentParts(
       host: host, store: store, time: time, agent: status, schedules: schedules,
       explain: served?.explain, clock: served?.clock, planner: served?.plan, survey: served?.survey,
-      served: served, sessions: SessionTable(store))
+      served: served, editor: served?.editing.map { FileEditor($0, time: time) }, sessions: SessionTable(store))
   }
 
   /// Starts to serve: reads the recipes, resumes every open run, and fires schedules.

@@ -104,6 +104,7 @@ extension AgentParts {
     try await reach()
     try Asked.admit(caller)
     try caller.check(operation.moreScopes)
+    if Asked.scopes.token?.contains(.edit) == true { try checkEditing(caller) }
     return try await Asked.Target.find(operation.target, in: self, for: caller)
   }
 }

@@ -3,7 +3,7 @@ import Testing
 
 /// The pages in a real browser, Debian's Chromium; a machine without it fails, and names the package to install.
 @Suite(.serialized, .timeLimit(.minutes(Clients.minutes + 1))) struct BrowserTests {
-  @Test(arguments: ["appearance", "keyboard", "no-scripts"])
+  @Test(arguments: ["appearance", "keyboard", "no-scripts", "editor"])
   func `people can use the pages, and all that is on them`(_ part: String) async throws {
     let (code, output) = try await Clients.run(
       "pages.py", [Program.binary.path, "--only", part], with: Clients.systemPython)

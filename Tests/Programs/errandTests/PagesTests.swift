@@ -60,9 +60,10 @@ import Testing
 
     /// - Parameter origin: The page's; an empty one is left out.
     func post(
-      _ path: String, _ form: HTTPQuery, origin: String? = nil
+      _ path: String, _ form: HTTPQuery, _ more: HTTPHeaders = [:], origin: String? = nil
     ) async throws -> (status: Int, text: String, headers: HTTPHeaders) {
-      var headers: HTTPHeaders = ["Content-Type": "application/x-www-form-urlencoded"]
+      var headers = more
+      headers["Content-Type"] = "application/x-www-form-urlencoded"
       if origin != "" { headers["Origin"] = origin ?? bench.url }
       return try await send("POST", path, form.encoded, headers)
     }
@@ -642,12 +643,42 @@ import Testing
   @Test(arguments: [
     ("errand.css", "text/css; charset=utf-8"), ("errand.js", "text/javascript; charset=utf-8"),
     ("errand.svg", "image/svg+xml"), ("htmx.js", "text/javascript; charset=utf-8"),
+    ("edit.css", "text/css; charset=utf-8"), ("edit.js", "text/javascript; charset=utf-8"),
+    ("codemirror.css", "text/css; charset=utf-8"), ("codemirror.js", "text/javascript; charset=utf-8"),
   ])
   func `the files of pages are small, and need no login`(_ name: String, _ type: String) async throws {
     let bench = try await APITests.Bench()
     let file = try await HTTPClient().send(HTTPRequest("GET", "\(bench.url)/assets/\(name)"))
     #expect(file.status == 200 && file.headers["Content-Type"] == type)
-    #expect(!file.body.isEmpty && file.body.count <= 60_000)
+    // The component has a bound of its own.
+    #expect(!file.body.isEmpty && file.body.count <= (name == "codemirror.js" ? 300_000 : 60_000))
+    await bench.end()
+  }
+
+  @Test func `the files of the editor are loaded on its page alone, and all are small as they are sent`() async throws {
+    let bench = try await APITests.Bench()
+    let browser = try await Browser(bench)
+    let (usual, editor) = (try await browser.get("/").text, try await browser.get("/edit/recipes%2Fask.yaml").text)
+    func files(_ page: String) -> [String] {
+      page.components(separatedBy: "\"/assets/").dropFirst().map { "/assets/\($0.prefix { $0 != "\"" })" }
+    }
+    func sent(_ paths: [String]) async throws -> Int {
+      var sum = 0
+      for path in Set(paths) {
+        // The client decodes a body, so the length of one is asked for.
+        let file = try await HTTPClient().send(
+          HTTPRequest("HEAD", bench.url + path, headers: ["Accept-Encoding": "gzip"]))
+        #expect(file.status == 200 && file.headers["Content-Encoding"] == "gzip", "\(path)")
+        sum += Int(try #require(file.headers["Content-Length"])) ?? .max
+      }
+      return sum
+    }
+    let own = files(editor).filter { path in ["edit", "codemirror"].contains { path.hasPrefix("/assets/\($0).") } }
+    #expect(own.count == 4 && !usual.contains("codemirror") && !usual.contains("/assets/edit."))
+    #expect(try await sent(own) <= 95_000)
+    #expect(try await sent(files(usual)) <= 32_000)
+    let script = try await HTTPClient().send(HTTPRequest("GET", "\(bench.url)/assets/edit.js"))
+    #expect(script.body.count <= 14 << 10)
     await bench.end()
   }
 }
