@@ -22,9 +22,9 @@ final class EditBench: Sendable {
   ///   - files: The files by their paths; `recipes/report.yaml` and errand.yaml are there anyway.
   ///   - prepare: Called before the agent serves.
   init(
-    _ files: [String: String] = [:], isAllowed: Bool = true, reload: (@Sendable () async -> String?)? = nil,
-    afterStep: @escaping @Sendable (FolderEditing.SaveStep) async -> Void = { _ in },
-    prepare: (TemporaryFolder) throws -> Void = { _ in }
+    _ files: [String: String] = [:], isAllowed: Bool = true,
+    prepare: (TemporaryFolder) throws -> Void = { _ in }, reload: (@Sendable () async -> String?)? = nil,
+    afterStep: @escaping @Sendable (FolderEditing.SaveStep) async -> Void = { _ in }
   ) async throws {
     folder = try TemporaryFolder()
     let all = ["errand.yaml": "zone: UTC\n", "recipes/report.yaml": EditBench.sound].merging(files) { $1 }

@@ -1,5 +1,6 @@
 import Basics
 import Glibc
+import ProcessTestKit
 import RecipeEditing
 import RunState
 import Testing
@@ -97,7 +98,7 @@ import Testing
     guard geteuid() == 0 else { return }
     let bench = try await EditBench { folder in
       // The number of /dev/zero, which never ends.
-      _ = mknod("\(folder.path)/recipes/zero.yaml", S_IFCHR | 0o600, makedev(1, 5))
+      _ = mknod("\(folder.path)/recipes/zero.yaml", S_IFCHR | 0o600, 0x105)
     }
     guard Files.exists("\(bench.folder.path)/recipes/zero.yaml") else { return }
     let refusal = await bench.refusal(ReadFile.with { $0.path = "recipes/zero.yaml" })

@@ -1,6 +1,7 @@
 import Basics
 import Foundation
 import Glibc
+import ProcessTestKit
 import RecipeEditing
 import RunState
 import Synchronization
@@ -187,11 +188,12 @@ import Testing
   }
 
   @Test func `errand yaml is saved, and read again by the agent if it can`() async throws {
-    for (reload, notServed) in [
-      (nil, "errand serve reads errand.yaml again on SIGHUP, such as from: systemctl reload errand"),
-      ({ nil }, nil), ({ "it names another state" }, "it names another state"),
-    ] as [((@Sendable () async -> String?)?, String?)] {
-      let bench = try await EditBench(reload: reload)
+    for (reloads, notServed) in [
+      (false, "errand serve reads errand.yaml again on SIGHUP, such as from: systemctl reload errand"),
+      (true, nil), (true, "it names another state"),
+    ] as [(Bool, String?)] {
+      let reload: @Sendable () async -> String? = { notServed }
+      let bench = try await EditBench(reload: reloads ? reload : nil)
       let base = try await bench.read("errand.yaml").digest
       let saved = try await bench.save("errand.yaml", "zone: Europe/Berlin\n", base: base)
       #expect(saved.notServed == notServed && (saved.servedAt == nil) == (notServed != nil))
@@ -295,9 +297,8 @@ import Testing
     _ step: FolderEditing.SaveStep, _ hasGit: Bool
   ) async throws {
     let stop = Stop(step)
-    let bench = try await EditBench(afterStep: { await stop.pass($0) }) { folder in
-      if hasGit { try EditBench.makeRepository(folder) }
-    }
+    let bench = try await EditBench(
+      prepare: { folder in if hasGit { try EditBench.makeRepository(folder) } }, afterStep: { await stop.pass($0) })
     let base = try await bench.read(FileEditorTests.path).digest
     let killed = Task { try? await bench.save(FileEditorTests.path, FileEditorTests.text(2), base: base) }
     for await _ in stop.reached { break }
