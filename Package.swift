@@ -224,8 +224,8 @@ let package = Package(
             "ActionKit", "Agent", "Basics", "Calendars", "RecipeEditing", "Recipes", "RunState", "Runs",
           ]),
         .tests(
-          of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Operations", "ProcessTestKit", "Recipes",
-          "RunState", "RunTestKit", "Runs", "Scheduler", "SharedState"),
+          of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Operations", "ProcessTestKit",
+          "RecipeEditing", "Recipes", "RunState", "RunTestKit", "Runs", "Scheduler", "SharedState"),
         .tests(
           of: "AgentClient", "ActionKit", "ActionTestKit", "Agent", "AgentServer", "Basics", "Calendars", "HTTPTypes",
           "Operations", "ProcessTestKit", "Recipes", "RunState", "Runs"),

@@ -105,24 +105,31 @@ package struct EditorFaultAnswer: FieldSet {
 
 /// How paths are shown: below a folder they begin there, so that nothing says where the folder is.
 package struct ShownNames: Sendable {
-  private let prefix: String?
+  private let root: String?
 
   /// - Parameter root: The folder; nil if paths are shown as they are.
-  package init(below root: String? = nil) { prefix = root.flatMap { $0 == "/" ? nil : "\($0)/" } }
+  package init(below root: String? = nil) { self.root = root == "/" ? nil : root }
 
-  /// A text without the folder in front of the paths in it.
+  /// A text without the folder in front of the paths in it; the folder itself is a dot.
   package func shown(_ text: String) -> String {
     let bytes = Array(text.utf8)
-    guard let prefix, holds(bytes, prefix) else { return text }
-    let wanted = Array(prefix.utf8)
+    guard let root, holds(bytes, root) else { return text }
+    let wanted = Array(root.utf8)
+    func isOfPath(_ byte: UInt8?) -> Bool {
+      byte.map { $0.isPartOfName || $0 == ASCII.slash || $0 == ASCII.dot || $0 == ASCII.minus } ?? false
+    }
     var result: [UInt8] = []
-    var offset = 0
+    var (offset, before) = (0, nil as UInt8?)
     while offset < bytes.count {
+      let end = offset + wanted.count
+      let next = end < bytes.count ? bytes[end] : nil
       // In the middle of another path, such as an address's, it isn't the folder.
-      let isFree = result.last.map { !$0.isPartOfName && $0 != ASCII.slash && $0 != ASCII.dot } ?? true
-      if isFree, bytes[offset...].starts(with: wanted) {
-        offset += wanted.count
+      if !isOfPath(before), bytes[offset...].starts(with: wanted), next == ASCII.slash || !isOfPath(next) {
+        if next != ASCII.slash { result.append(ASCII.dot) }
+        before = next == ASCII.slash ? ASCII.slash : wanted.last
+        offset = end + (next == ASCII.slash ? 1 : 0)
       } else {
+        before = bytes[offset]
         result.append(bytes[offset])
         offset += 1
       }

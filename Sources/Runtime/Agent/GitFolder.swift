@@ -76,7 +76,7 @@ package struct GitFolder: Sendable {
     } else {
       status.obstacle = "no branch is checked out (a detached head)"
     }
-    for (file, what) in GitFolder.operations where Files.exists("\(gitFolder)/\(file)") {
+    if let (_, what) = GitFolder.operations.first(where: { Files.exists("\(gitFolder)/\($0.0)") }) {
       status.obstacle = "\(what) is under way"
     }
     switch await run(["status", "--porcelain", "-z", "--untracked-files=all", "--", name]) {
@@ -91,7 +91,7 @@ package struct GitFolder: Sendable {
 
   /// The files in the folder of a repository that tell of an operation under way.
   private static let operations = [
-    ("MERGE_HEAD", "a merge"), ("rebase-merge", "a rebase"), ("rebase-apply", "a rebase"),
+    ("rebase-merge", "a rebase"), ("rebase-apply", "a rebase"), ("MERGE_HEAD", "a merge"),
     ("CHERRY_PICK_HEAD", "a cherry-pick"), ("REVERT_HEAD", "a revert"),
   ]
 

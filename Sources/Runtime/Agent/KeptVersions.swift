@@ -97,12 +97,12 @@ struct KeptVersions: Sendable {
 
   /// Removes the oldest versions of all files, as far as they are too many bytes together.
   private func tidy() {
-    var found: [(path: String, bytes: Int, at: Int)] = []
+    var found: [(path: String, bytes: Int, at: (seconds: Int, nanoseconds: Int))] = []
     for own in (try? Files.list(folder)) ?? [] {
       for number in numbers(in: own) {
         let path = "\(folder)/\(own)/\(number).json"
         var status = stat()
-        if lstat(path, &status) == 0 { found.append((path, Int(status.st_size), status.st_mtim.tv_sec)) }
+        if lstat(path, &status) == 0 { found.append((path, Int(status.st_size), (status.st_mtim.tv_sec, status.st_mtim.tv_nsec))) }
       }
     }
     var bytes = found.reduce(0) { $0 &+ $1.bytes }

@@ -1,6 +1,7 @@
 import Basics
 import Glibc
 import ProcessTestKit
+import RecipeEditing
 import Recipes
 import RunState
 import Runs
@@ -186,6 +187,57 @@ import Testing
       $0.file = "r.yaml"
     },
     ListActions(), ListConnections(), ShowStatus(),
+    EditorCheck.with {
+      $0.path = "recipes/r.yaml"
+      $0.text = "steps: []"
+      $0.fixAll = true
+    },
+    EditorComplete.with {
+      $0.path = "recipes/r.yaml"
+      $0.text = "steps: []"
+      $0.at = PlaceAnswer(TextPosition(line: 0, character: 3))
+    },
+    EditorHover.with {
+      $0.path = "recipes/r.yaml"
+      $0.text = "steps: []"
+      $0.at = PlaceAnswer(TextPosition(line: 0, character: 3))
+    },
+    EditorPlan.with {
+      $0.path = "recipes/r.yaml"
+      $0.text = "steps: []"
+      $0.inputs = ValueMap([("n", .int(1))])
+      $0.texts = ["t": "one"]
+    },
+    EditorTest.with {
+      $0.path = "recipes/r.yaml"
+      $0.text = "steps: []"
+    },
+    ListFiles(), ReadFile.with { $0.path = "errand.yaml" },
+    SaveFile.with {
+      $0.path = "recipes/r.yaml"
+      $0.text = "steps: []"
+      $0.base = "00"
+      $0.message = "Shorter"
+      $0.key = "k"
+    },
+    ListVersions.with { $0.path = "recipes/r.yaml" },
+    ReadVersion.with {
+      $0.path = "recipes/r.yaml"
+      $0.version = "1"
+    },
+    RestoreFile.with {
+      $0.path = "recipes/r.yaml"
+      $0.version = "1"
+      $0.base = "00"
+      $0.key = "k"
+    },
+    ListTemplates(),
+    NewFile.with {
+      $0.from = "hello"
+      $0.uses = "http.get"
+      $0.test = "recipes/r.yaml"
+      $0.name = "mine"
+    },
     ExplainSchedule.with {
       $0.id = "tick"
       $0.at = instant
