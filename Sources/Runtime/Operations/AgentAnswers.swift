@@ -157,6 +157,8 @@ package struct RunAnswer: FieldSet {
   @Field("Whether the run uses made-up services.") package var isSandbox: Bool?
   @Field("The error of a failed run.") package var error: ErrorAnswer?
   @Field("The inputs, with secrets masked; with the scope data.") package var inputs: Value?
+  @Field("In lists: the inputs as short texts, with secrets masked; with the scope data.")
+  package var inputsInShort: Value?
   @Field("The outputs, if they aren't large; with the scope data.") package var outputs: Value?
   @Field("How many steps have begun.") package var stepCount: Int?
   @Field("The steps that wait, are being retried or need a person; at most 100.") package var openSteps: [StepAnswer] =
@@ -170,6 +172,7 @@ package struct RunAnswer: FieldSet {
     error = record.error.map { ErrorAnswer($0, withData: withData) }
     isSandbox = record.origin.sandbox
     stepCount = record.steps.count
+    inputsInShort = nil
     guard withData else { return }
     inputs = record.origin.inputs.asPlainJSON
     if case .inline(let value)? = record.outputs { outputs = value.asPlainJSON }
@@ -185,7 +188,9 @@ package struct RunAnswer: FieldSet {
     endedAt = record.endedAt
     wakeAt = record.wakeAt
     cause = CauseAnswer(record.origin.cause, withData: withData)
-    openSteps = record.listed.stepsInOrder.map { StepAnswer($0, withData: withData) }
+    let listed = record.listed
+    openSteps = listed.stepsInOrder.filter { $0.status != .running }.map { StepAnswer($0, withData: withData) }
+    inputsInShort = withData ? listed.origin.inputs : nil
   }
 
   /// A finished run as lists show it.
@@ -196,6 +201,8 @@ package struct RunAnswer: FieldSet {
     reason = withData ? summary.reason : nil
     createdAt = summary.createdAt
     endedAt = summary.endedAt
+    cause = summary.cause.map { CauseAnswer($0, withData: withData) }
+    inputsInShort = withData ? summary.inputs : nil
   }
 }
 
