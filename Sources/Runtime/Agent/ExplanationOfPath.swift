@@ -19,7 +19,7 @@ extension RunFormatter {
     switch cause.kind {
     case .manual:
       let again = cause.run.map { ", with the inputs of the run \($0)" } ?? ""
-      story.say(.cause, "Started\(asked ?? " by hand") on \(created)\(again).", at: run.createdAt, run: cause.run)
+      story.say(.cause, "Started\(asked ?? " by hand") on \(created)\(again).", run: cause.run, at: run.createdAt)
     case .slot:
       let late = facts.slot?.lateBy.map { ", \($0.inWords) late" } ?? ""
       let why = facts.slot?.reason.map { " \(($0.sentence))" } ?? ""

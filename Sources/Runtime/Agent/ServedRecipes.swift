@@ -16,6 +16,8 @@ package struct ServedRecipes: Sendable {
   /// Says why a run is in its state; without it, as far as that can be told without the run's recipe.
   package var explain: Explainer?
   package var findInput: InputFinder?
+  /// Finds the order of the steps of a run's recipe.
+  package var findOutline: OutlineFinder?
   /// Finds the files that the actions of a run say they wrote.
   package var findFiles: FileFinder?
   /// Reads such a file, if nothing has changed it since.
@@ -40,6 +42,8 @@ package struct ServedRecipes: Sendable {
   /// Computes the input of a step again, with marks for secrets, and finds the step in its recipe.
   package typealias InputFinder =
     @Sendable (_ facts: RunFacts, _ step: StepPath) async -> (input: StepReplay.Input, place: RecipePlace?)
+  /// Finds the order of the steps of a run's recipe, as it was when the run began; nil if it can't be read.
+  package typealias OutlineFinder = @Sendable (_ run: RunRecord, _ texts: Value) async -> [OutlinePlace]?
   package typealias FileFinder = @Sendable (_ run: RunRecord, _ texts: Value) async -> [WrittenFile]
   package typealias FileReader = @Sendable (_ file: WrittenFile) async throws(RequestRefusedError) -> [UInt8]
   /// Makes the plan of a run without starting it.

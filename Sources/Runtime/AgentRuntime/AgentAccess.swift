@@ -318,6 +318,7 @@ package struct AgentAccess: Sendable {
       let found = await workspace.input(ofStep: $1, in: $0)
       return (found.input, found.place)
     }
+    served.findOutline = { await workspace.outline(of: $0, among: $1) }
     if sandboxes == nil {
       served.findFiles = { workspace.files(of: $0, among: $1) }
       served.readFile = { file throws(RequestRefusedError) in try await workspace.bytes(of: file) }

@@ -42,11 +42,12 @@ extension Workspace {
   }
 
   /// The recipe of a run, which may have been checked to run it; nil if it no longer checks.
-  private func recipe(of facts: RunFacts) -> Recipe? {
-    let origin = facts.run.origin
+  private func recipe(of facts: RunFacts) -> Recipe? { recipe(of: facts.run.origin, among: facts.texts) }
+
+  private func recipe(of origin: RunCreated, among texts: Value) -> Recipe? {
     let isCurrent = origin.language == LanguageVersion.current
-    let known = isCurrent ? checkedRecipes.recipe(origin.file, among: facts.texts, zone: origin.zone) : nil
-    return known ?? recipe(origin.file, among: facts.texts, of: origin).recipe
+    let known = isCurrent ? checkedRecipes.recipe(origin.file, among: texts, zone: origin.zone) : nil
+    return known ?? recipe(origin.file, among: texts, of: origin).recipe
   }
 
   /// The input of a step, computed again from the record as when a run is resumed, the step's action, and its place in
@@ -65,6 +66,18 @@ extension Workspace {
     if case .value(let value) = input { input = (try? registry.masked(value)).map { .value($0) } ?? .unknown }
     let place = replay.location(ofStepAt: path).map { Workspace.place(at: $0, hiding: registry) }
     return (input, replay.work(ofStepAt: path) ?? "", place)
+  }
+
+  /// The order of the steps of a run's recipe; nil if it no longer checks.
+  package func outline(of run: RunRecord, among texts: Value) async -> [OutlinePlace]? {
+    let registry = await secretRegistry(secretSources())
+    let texts = (try? await registry.restored(texts, as: "it")) ?? texts
+    return recipe(of: run.origin, among: texts)?.outline.map { place in
+      var place = place
+      place.title = registry.finder.redact(place.title)
+      place.name = place.name.map { registry.finder.redact($0) }
+      return place
+    }
   }
 
   /// The most lines of a step that are shown.

@@ -283,8 +283,31 @@ package struct ActionListAnswer: FieldSet {
 package struct StepListAnswer: FieldSet {
   @Field("The steps, in the order of their start.") package var items: [StepAnswer]
   @Field("Where to continue, if there are more.") package var next: Int?
+  @Field("With 'outlined': the steps in the order of the recipe.") package var outline: [OutlinedStepAnswer] = []
 
   package init() {}
+}
+
+/// A step in the order of the recipe, or a heading of steps.
+package struct OutlinedStepAnswer: FieldSet {
+  @Field("The path of the step; of a heading, the path that those of its steps begin with.") package var path: String
+  @Field("The id, or # and the number of a step without one; of a heading, the name of a branch or a case.")
+  package var title: String
+  @Field("The name that the recipe gives the step.") package var name: String?
+  @Field("How many steps it is inside.") package var depth: Int
+  @Field("Whether it is a heading.") package var isHeading: Bool?
+  @Field("The status, if the step has begun.") package var status: String?
+
+  package init() {}
+
+  init(_ step: OutlinedStep) {
+    path = step.path
+    title = step.title
+    name = step.name
+    depth = step.depth
+    isHeading = step.isHeading ? true : nil
+    status = step.status?.rawValue
+  }
 }
 
 /// Why a run is in its state, or why a schedule ran or didn't.

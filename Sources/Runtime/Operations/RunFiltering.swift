@@ -1,6 +1,6 @@
 // How requests say which runs they are about: the inputs of a list's filter, and the query that they make.
 package import ActionKit
-package import Agent
+import Agent
 package import Basics
 package import RunState
 

@@ -1,6 +1,6 @@
 package import ActionKit
 package import Agent
-package import Basics
+import Basics
 package import RunState
 
 package struct SteerRuns: Operation {

@@ -23,7 +23,7 @@ package struct RunFilter: Sendable, Equatable {
 
     /// Reads `name=value`; nil without a name.
     package init?(_ text: String) {
-      guard let mark = text.utf8.firstIndex(of: UInt8(ascii: "=")), mark > text.startIndex else { return nil }
+      guard let mark = text.utf8.firstIndex(of: ASCII.equals), mark > text.startIndex else { return nil }
       name = String(text[..<mark])
       value = String(text[text.utf8.index(after: mark)...])
     }
