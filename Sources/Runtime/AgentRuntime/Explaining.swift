@@ -1,7 +1,7 @@
 package import Agent
 package import Basics
 package import Calendars
-import Recipes
+package import Recipes
 package import RunState
 package import Runs
 

@@ -14,7 +14,7 @@ extension AgentParts {
     let lastOpen = query.isPaged ? query.after.flatMap(RunListQuery.openRun) : nil
     // Also where no finished run is asked for.
     if let cursor = query.after, lastOpen == nil { _ = try RunListQuery.placed(cursor) }
-    if query.after == nil || lastOpen != nil, query.wanted?.allSatisfy(\.isEnded) != true {
+    if query.after == nil || lastOpen != nil, query.hasOpenRuns {
       var asked = query.ofOpenRuns
       asked.idBefore = lastOpen
       (open, count) = await store.latestOpenRuns(asked, limit: query.isPaged ? query.limit : .max)
@@ -26,7 +26,7 @@ extension AgentParts {
     }
     let rest = query.isPaged ? query.limit - open.count : query.limit
     var finished: [RunSummary] = []
-    let asked = query.wanted?.contains(where: \.isEnded) == false ? [] : query.ofFinishedRuns(limit: rest + 1)
+    let asked = query.hasFinishedRuns ? query.ofFinishedRuns(limit: rest + 1) : []
     for history in asked { finished += try await finishedRuns(history, after: lastOpen == nil ? query.after : nil) }
     if asked.count > 1 {
       finished.sort { $0.endedAt == $1.endedAt ? $1.id.precedesByScalars($0.id) : $0.endedAt > $1.endedAt }
@@ -42,11 +42,10 @@ extension AgentParts {
   /// How many runs match, by status.
   func counts(_ query: RunListQuery) async throws(RequestRefusedError) -> RunCounts {
     var counts = RunCounts()
-    if query.wanted?.allSatisfy(\.isEnded) != true {
+    if query.hasOpenRuns {
       for run in await store.openRuns(query.ofOpenRuns) { counts.add(run.status) }
     }
-    if query.wanted?.contains(where: \.isEnded) == false { return counts }
-    for history in query.ofFinishedRuns(limit: 0) {
+    for history in query.hasFinishedRuns ? query.ofFinishedRuns(limit: 0) : [] {
       let finished = try await kept { () async throws(StateError) in try await store.finishedRunCounts(history) }
       for status in RunStatus.allCases where finished[status] > 0 { counts.add(status, finished[status]) }
       counts.isWhole = counts.isWhole && finished.isWhole

@@ -19,6 +19,7 @@ package struct CountRuns: Operation, RunFiltering {
   @Field(FilterWords.text, .minLength(1), .maxLength(FilterWords.longest)) package var text: String?
   @Field(FilterWords.input, .maxLength(FilterWords.mostInputs)) package var input: [String] = []
   @Field(FilterWords.cause) package var cause: [Word<RunCause.Kind>] = []
+  @Field(FilterWords.failure, .minLength(1), .maxLength(FilterWords.longest)) package var failure: String?
 
   package init() {}
 

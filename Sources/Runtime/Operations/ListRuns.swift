@@ -21,6 +21,7 @@ package struct ListRuns: Operation, RunFiltering {
   @Field(FilterWords.text, .minLength(1), .maxLength(FilterWords.longest)) package var text: String?
   @Field(FilterWords.input, .maxLength(FilterWords.mostInputs)) package var input: [String] = []
   @Field(FilterWords.cause) package var cause: [Word<RunCause.Kind>] = []
+  @Field(FilterWords.failure, .minLength(1), .maxLength(FilterWords.longest)) package var failure: String?
   @Field("Where this page starts: 'next' of the page before.", .minLength(1)) package var cursor: String?
   @Field("Whether to list the open runs in pages, too. Otherwise the first page has all of them.")
   package var paged = false

@@ -14,6 +14,7 @@ package protocol RunFiltering: FieldSet {
   var text: String? { get set }
   var input: [String] { get set }
   var cause: [Word<RunCause.Kind>] { get set }
+  var failure: String? { get set }
 }
 
 /// What these inputs say, once for all requests that have them.
@@ -27,6 +28,7 @@ enum FilterWords {
   static let input =
     "Only runs that were started with these inputs, each as `name=value`, the value as lists show it; needs the scope data."
   static let cause = "Only runs with one of these causes."
+  static let failure = "Only runs that failed like the others of this group, which the list of failures names."
   /// The most characters of a text, and the most inputs.
   static let (longest, mostInputs) = (200, 16)
 }
@@ -39,6 +41,7 @@ extension RunFiltering {
   func query(limit: Int = 0) throws(RequestRefusedError) -> RunListQuery {
     var query = RunListQuery(
       limit: limit, recipe: recipe, statuses: status.map(\.word), since: since, until: until)
+    query.failure = failure
     query.filter.recipePart = recipePart
     query.filter.text = text
     query.filter.causes = Set(cause.map(\.word))
@@ -58,6 +61,7 @@ extension RunFiltering {
     status = query.statuses.map { Word($0) }
     since = query.since
     until = query.until
+    failure = query.failure
     text = query.filter.text
     input = query.filter.inputs.map { "\($0.name)=\($0.value)" }
     cause = RunCause.Kind.allCases.filter(query.filter.causes.contains).map { Word($0) }
@@ -74,6 +78,7 @@ package struct RunFilterInput: RunFiltering {
   @Field(FilterWords.text, .minLength(1), .maxLength(FilterWords.longest)) package var text: String?
   @Field(FilterWords.input, .maxLength(FilterWords.mostInputs)) package var input: [String] = []
   @Field(FilterWords.cause) package var cause: [Word<RunCause.Kind>] = []
+  @Field(FilterWords.failure, .minLength(1), .maxLength(FilterWords.longest)) package var failure: String?
 
   package init() {}
 }

@@ -78,6 +78,8 @@ package struct RunListQuery: Sendable {
   package var needsPerson: Bool?
   /// Only retries and repeats of that run.
   package var againOf: String?
+  /// Only failures of that group.
+  package var failure: String?
   package var filter = RunFilter()
 
   package init(
@@ -108,7 +110,10 @@ package struct RunListQuery: Sendable {
   // MARK: For the store
 
   /// The statuses, of which none is named if all will do.
-  var wanted: Set<RunStatus>? { statuses.isEmpty ? nil : Set(statuses) }
+  private var wanted: Set<RunStatus>? { statuses.isEmpty ? nil : Set(statuses) }
+  /// Whether open runs may match, and whether finished ones may.
+  var hasOpenRuns: Bool { failure == nil && wanted?.allSatisfy(\.isEnded) != true }
+  var hasFinishedRuns: Bool { wanted?.contains(where: \.isEnded) != false }
 
   /// Which open runs match.
   var ofOpenRuns: OpenRunQuery {
@@ -124,7 +129,7 @@ package struct RunListQuery: Sendable {
     var history = HistoryQuery(limit: limit, recipe: recipe, statuses: wanted)
     (history.createdFrom, history.endedFrom) = (since, endedSince)
     (history.createdBefore, history.retriesOf) = (until, retriesOf)
-    (history.againOf, history.filter) = (againOf, filter)
+    (history.againOf, history.failure, history.filter) = (againOf, failure, filter)
     let recipes: [String?] = recipe == nil && !seen.isEmpty ? seen : [recipe]
     return recipes.map { recipe in
       var query = history

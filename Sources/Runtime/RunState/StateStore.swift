@@ -202,6 +202,8 @@ package struct HistoryQuery: Sendable {
   package var endedBefore: Timestamp?
   /// Only retries of these runs, if there are any.
   package var retriesOf: Set<String> = []
+  /// Only failures of that group.
+  package var failure: String?
   /// Only retries and repeats of that run.
   package var againOf: String?
   package var filter = RunFilter()
@@ -229,6 +231,8 @@ package struct HistoryQuery: Sendable {
     if let endedFrom, run.endedAt < endedFrom { return false }
     if let endedBefore, run.endedAt >= endedBefore { return false }
     if !retriesOf.isEmpty, run.retryOf.map(retriesOf.contains) != true { return false }
+    // No run has a group.
+    if failure != nil { return false }
     if let againOf, run.again?.hasSameScalars(as: againOf) != true { return false }
     return filter.matches(run)
   }
