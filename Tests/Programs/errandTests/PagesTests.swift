@@ -563,7 +563,7 @@ import Testing
     }
     let failed = try #require(try await browser.post("/recipes/shaky/start", [:]).headers["Location"])
     try await until(failed, shows: "s-failed")
-    #expect(try await browser.get("/").text.contains("href=\"\(failed)\">shaky</a>"))
+    #expect(try await browser.get("/").text.contains("href=\"\(failed)\">shaky <code>"))
     try bench.program.write("", to: "wait")
     let retry = try #require(try await browser.post("\(failed)/retry", [:]).headers["Location"])
     for _ in 0..<51 { #expect(try await browser.post("/recipes/quick/start", [:]).status == 303) }
