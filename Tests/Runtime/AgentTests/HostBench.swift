@@ -38,6 +38,10 @@ final class HostBench: Sendable {
     var served = LocalAgent.Served([folder], in: HostBench.environment)
     served.watched = watched
     served.plan = plan
+    served.findOutline = { run, texts in
+      let source = Source(name: run.origin.file, text: texts[run.origin.file]?.string ?? "")
+      return Recipe.check(source, in: HostBench.environment).recipe?.outline
+    }
     served.refusal = { recipe, _ in recipe.summary.isEmpty ? nil : "not here: \(recipe.summary)" }
     let status = AgentStatus(pid: 1, version: "test", isServing: isServing, since: time.now(), folder: "/state")
     let kept = shared ?? store
