@@ -73,7 +73,7 @@ let runsCommand = Command(
       examples: [.init("runs watch", "Shows the changes of all runs of the folder's agent.")]),
     Command(
       "start", "Starts a recipe that an agent serves, by its name.",
-      arguments: [.required("recipe", "The recipe's name.", .name(.recipe))], 
+      arguments: [.required("recipe", "The recipe's name.", .name(.recipe))],
       options: inputOptions + [
         runKey, .option("like", "RUN", "Uses the inputs of that run again, besides secrets.", .name(.run(.all))),
       ],

@@ -16,7 +16,8 @@ extension Pages {
     var parts: [Markup] = [
       mark(run.id, run.recipe, form), Part.status(of: run),
       what(run.id, run.recipe, run.origin.inputs, [step, reason.map { short($0) }], request),
-      .element("span", ["class": "end"], Markup(run.origin.cause.inLists), ", began ", Part.ago(run.createdAt, request.clock)),
+      .element(
+        "span", ["class": "end"], Markup(run.origin.cause.inLists), ", began ", Part.ago(run.createdAt, request.clock)),
     ]
     if request.may(.approve), let step = run.steps.select({ $0.pointee.asksPerson }).first {
       parts.append(

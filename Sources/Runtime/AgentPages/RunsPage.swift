@@ -68,7 +68,8 @@ extension Pages {
           "details", ["class": "action"], .element("summary", [:], "All that match"),
           .element(
             "p", ["class": "quiet"],
-            "Also those on other pages. A retry keeps what succeeded. If more match by then than now, nothing is changed."),
+            "Also those on other pages. A retry keeps what succeeded. If more match by then than now, nothing is changed."
+          ),
           .element("div", ["class": "actions"], Markup(all))))
     }
     let command = "errand runs steer retry|cancel RUN… | --recipe NAME --status STATUS"
@@ -96,7 +97,8 @@ extension Pages {
         }
       })
     let (done, all) = (answer.changedCount, answer.outcomes.count)
-    let title = verb == .retry ? "\(done) of \(counted(all, "run")) retried" : "\(done) of \(counted(all, "run")) cancelled"
+    let title =
+      verb == .retry ? "\(done) of \(counted(all, "run")) retried" : "\(done) of \(counted(all, "run")) cancelled"
     // Those that were left as they are come first.
     let outcomes = answer.outcomes.filter { $0.refusal != nil } + answer.outcomes.filter { $0.refusal == nil }
     let rows = outcomes.prefix(mostOutcomes).map { outcome -> Markup in

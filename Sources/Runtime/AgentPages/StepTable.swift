@@ -82,7 +82,9 @@ struct StepTable {
   }
 
   private var pager: Markup {
-    Part.pager(first, outline.count, of: level.count, by: StepTable.mostRows) { address(in: place, only: only, from: $0) }
+    Part.pager(first, outline.count, of: level.count, by: StepTable.mostRows) {
+      address(in: place, only: only, from: $0)
+    }
   }
 
   /// The time that the bars are drawn over.

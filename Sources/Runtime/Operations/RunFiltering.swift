@@ -24,7 +24,8 @@ enum FilterWords {
   static let status = "Only runs with one of these statuses."
   static let since = "Only runs created at this instant or later."
   static let until = "Only runs created before this instant."
-  static let text = "Only runs whose reason, as lists show it, contains this, in upper or lower case; needs the scope data."
+  static let text =
+    "Only runs whose reason, as lists show it, contains this, in upper or lower case; needs the scope data."
   static let input =
     "Only runs that were started with these inputs, each as `name=value`, the value as lists show it; needs the scope data."
   static let cause = "Only runs with one of these causes."
@@ -47,7 +48,8 @@ extension RunFiltering {
     query.filter.causes = Set(cause.map(\.word))
     for given in input {
       guard let input = RunFilter.Input(given) else {
-        throw RequestRefusedError(.request, "'\(given.shortened(to: 80))' isn't an input and its value; write name=value")
+        throw RequestRefusedError(
+          .request, "'\(given.shortened(to: 80))' isn't an input and its value; write name=value")
       }
       query.filter.inputs.append(input)
     }

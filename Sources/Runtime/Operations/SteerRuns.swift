@@ -102,7 +102,9 @@ package struct SteerRuns: Operation {
     among recipes: VisibleRecipes, in agent: AgentParts
   ) async throws(RequestRefusedError) -> [String] {
     guard let filter, let expected else {
-      guard !runs.isEmpty else { throw RequestRefusedError(.request, "name the runs, or give a filter with 'expected'") }
+      guard !runs.isEmpty else {
+        throw RequestRefusedError(.request, "name the runs, or give a filter with 'expected'")
+      }
       var seen: Set<String> = []
       return runs.filter { seen.insert($0).inserted }
     }

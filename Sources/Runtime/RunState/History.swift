@@ -46,7 +46,9 @@ extension History {
     if !query.retriesOf.isEmpty, query.retriesOf.count < 3 {
       search.needles.append(query.retriesOf.map { ",\"retryOf\":\(JSON.quoted($0))," })
     }
-    if let run = query.againOf { search.needles.append([",\"retryOf\":\(JSON.quoted(run)),", "\"run\":\(JSON.quoted(run))"]) }
+    if let run = query.againOf {
+      search.needles.append([",\"retryOf\":\(JSON.quoted(run)),", "\"run\":\(JSON.quoted(run))"])
+    }
     search.needles += query.filter.needles.map { [$0] }
     search.foldedNeedles = query.filter.foldedNeedles
     if let recipe = query.recipe { search.needles.append([",\"recipe\":\(JSON.quoted(recipe)),"]) }
@@ -61,7 +63,8 @@ extension History {
     // A recipe's name finds retries too, also in blocks that are older than this feature.
     case (nil, nil) where !query.retriesOf.isEmpty:
       search.features = query.retriesOf.map(RunSummary.feature(againOf:))
-    case (nil, nil) where query.againOf != nil: search.features = query.againOf.map { [RunSummary.feature(againOf: $0)] }
+    case (nil, nil) where query.againOf != nil:
+      search.features = query.againOf.map { [RunSummary.feature(againOf: $0)] }
     case (nil, nil): break
     }
     return try summaries(search)

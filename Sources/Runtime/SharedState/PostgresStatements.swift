@@ -572,7 +572,8 @@ enum SQL {
     guard let suffix = suffix(query.idSuffix) else { return nil }
     return [
       .text(query.recipe), .texts(query.recipes), .text(query.group), .texts((query.statuses ?? []).map(\.rawValue)),
-      .uuid(ids.first), .uuid(ids.last), .text(suffix), .texts(again(query.retriesOf, query.againOf)), .text(query.event),
+      .uuid(ids.first), .uuid(ids.last), .text(suffix), .texts(again(query.retriesOf, query.againOf)),
+      .text(query.event),
       .timestamp(query.createdFrom), .timestamp(query.createdBefore), .uuid(query.idBefore), .bool(query.needsPerson),
     ]
   }

@@ -10,7 +10,8 @@ import Testing
 /// Runs that are found, counted and changed together, and runs that are like others.
 @Suite(.timeLimit(.minutes(20))) struct RunSelectionTests {
   private static let recipes = [
-    "quick": "inputs: { class: { type: string, default: 7a } }\nsteps: [{ id: check, fail: 'class ${{ inputs.class }} is empty' }]\n",
+    "quick":
+      "inputs: { class: { type: string, default: 7a } }\nsteps: [{ id: check, fail: 'class ${{ inputs.class }} is empty' }]\n",
     "quick-2": "steps: [{ wait: 1h }]\n", "slow": "steps: [{ let: { a: 1 } }]\n",
   ]
 
@@ -108,7 +109,8 @@ import Testing
       fill(&asked)
       let query = try asked.query()
       for refusal in [
-        await refusal { () async throws(RequestRefusedError) in _ = try await bench.service.perform(asked, for: blind) },
+        await refusal { () async throws(RequestRefusedError) in _ = try await bench.service.perform(asked, for: blind)
+        },
         await refusal { () async throws(RequestRefusedError) in
           _ = try await bench.service.perform(CountRuns.with { $0.fill(from: query) }, for: blind)
         },
@@ -304,7 +306,9 @@ import Testing
     """
 
   /// The rows of a level, each with its depth, title and status.
-  private func rows(_ run: String, in place: String, _ fill: (inout ListSteps) -> Void = { _ in }) async throws -> [String] {
+  private func rows(_ run: String, in place: String, _ fill: (inout ListSteps) -> Void = { _ in }) async throws
+    -> [String]
+  {
     var request = ListSteps()
     (request.run, request.parent, request.outlined) = (run, place, true)
     fill(&request)

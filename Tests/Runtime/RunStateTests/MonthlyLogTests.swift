@@ -19,7 +19,8 @@ import Testing
     let recipe = number % 200 == 150 ? "rare \"one\"" : "r\(number % 7)"
     let again = "old \"\(number / 2)\""
     let cause =
-      number % 90 == 5 ? RunCause(.retry, run: again) : number % 90 == 6 ? RunCause(.manual, run: again) : RunCause(.manual)
+      number % 90 == 5
+      ? RunCause(.retry, run: again) : number % 90 == 6 ? RunCause(.manual, run: again) : RunCause(.manual)
     let inputs = Value.object(["class": .string(number % 60 == 34 ? "7a" : "7b"), "n": .int(number)])
     var end = RunEnded(run: id, at: instant(seconds), status: number % 90 == 4 ? .failed : .succeeded)
     if end.status == .failed { end.error = RunError(.network, "\"It\" broke at \(number)") }

@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test func `an input is a name and a value`() {
-    #expect(RunFilter.Input("a=b=c") .map { [$0.name, $0.value] } == ["a", "b=c"])
+    #expect(RunFilter.Input("a=b=c").map { [$0.name, $0.value] } == ["a", "b=c"])
     #expect(RunFilter.Input("a=").map { [$0.name, $0.value] } == ["a", ""])
     #expect(RunFilter.Input("=a") == nil && RunFilter.Input("a") == nil && RunFilter.Input("") == nil)
   }
@@ -74,7 +74,9 @@ import Testing
     #expect(run.again == "r0" && run.retryOf == nil)
     // A line of an earlier version.
     let old = try RunSummary(
-      text: #"{"id":"r1","recipe":"r","status":"failed","createdAt":"2026-11-20T09:00:00Z","endedAt":"2026-11-20T09:00:01Z","retryOf":"r0"}"#)
+      text:
+        #"{"id":"r1","recipe":"r","status":"failed","createdAt":"2026-11-20T09:00:00Z","endedAt":"2026-11-20T09:00:01Z","retryOf":"r0"}"#
+    )
     #expect(old.cause == nil && old.inputs == nil && old.again == "r0")
   }
 
