@@ -116,7 +116,7 @@ struct RunSelection: DispatchedCommand {
     let (done, all) = (answer.changedCount, answer.outcomes.count)
     console.say("\(done) of \(counted(all, "run")) \(verb == .retry ? "retried" : "cancelled")")
     if isAgent, done > 0 {
-      console.say("No agent is running to do it. Start one with: errand serve; or: errand runs resume")
+      console.say("No agent is running, so nothing happens yet. Start one with: errand serve; or: errand runs resume")
     }
     return done == all ? .done : .failed
   }

@@ -11,7 +11,7 @@ extension Pages {
   /// - Parameter form: The form that a mark belongs to; nil for a row without one.
   static func openRow(_ run: RunRecord, _ request: PageRequest, markedIn form: String? = nil) -> Markup {
     let reason = request.seesData ? run.reason : nil
-    // Of the steps that lists have, the last one to begin.
+    // The one that began last, among the steps that lists have.
     let step = run.steps.last.map { Markup("at ") + Part.code($0.path.shortened(to: 80)) }
     var parts: [Markup] = [
       mark(run.id, run.recipe, form), Part.status(of: run),

@@ -77,7 +77,7 @@ extension Pages {
       + Part.command(command)
   }
 
-  /// Changes the runs that a person marked, or all that match, and says what became of each.
+  /// Changes the runs that a person marked, or all that match, and shows the outcome of each.
   static func steer(_ request: PageRequest, _ form: HTTPQuery) async throws(Problem) -> HTTPServerResponse {
     let words = (form["do"] ?? "").split(separator: " ").map { String($0) }
     guard let verb = words.first.flatMap(SteerRuns.Verb.init(rawValue:)) else {

@@ -16,7 +16,7 @@ struct StepTable {
   /// The path of a loop or of an item; empty for the recipe.
   let place: StepPath
   private let level: ListSteps.Answer
-  /// What the rows show: steps in the order of the recipe, or else as they began.
+  /// The rows: the steps in the order of the recipe, or else in that of their start.
   private let outline: [OutlinedStep]
   private let first: Int
   private let only: StepStatus?

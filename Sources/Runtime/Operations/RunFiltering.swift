@@ -17,7 +17,7 @@ package protocol RunFiltering: FieldSet {
   var failure: String? { get set }
 }
 
-/// What these inputs say, once for all requests that have them.
+/// The sentences about these inputs, once for all requests that have them.
 enum FilterWords {
   static let recipe = "Only runs of this recipe."
   static let recipePart = "Only runs of recipes whose names contain this, in upper or lower case."

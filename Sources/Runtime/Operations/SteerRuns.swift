@@ -46,7 +46,7 @@ package struct SteerRuns: Operation {
   package var target: Void { () }
   package var moreScopes: Set<TokenScope> { filter?.scopesOfFilter ?? [] }
 
-  /// What became of one run.
+  /// The outcome for one run.
   package struct Outcome: Record, Equatable {
     package var run: String
     /// The run that retries it.
@@ -168,15 +168,15 @@ package struct SteerRuns: Operation {
   }
 }
 
-/// What became of many runs.
+/// The outcome for many runs.
 package struct SteeredRunsAnswer: FieldSet {
   @Field("How many runs were changed.") package var changed: Int
-  @Field("What became of each run.") package var items: [SteeredRunAnswer]
+  @Field("The outcome for each run.") package var items: [SteeredRunAnswer]
 
   package init() {}
 }
 
-/// What became of one run.
+/// The outcome for one run.
 package struct SteeredRunAnswer: FieldSet {
   @Field("The run's id.") package var run: String
   @Field("The id of the run that retries it.") package var accepted: String?

@@ -1,6 +1,6 @@
-/// What people look for among runs, besides recipe, status and time.
+/// A filter of runs, besides recipe, status and time.
 ///
-/// All of it is in the summaries of runs, so that no history has to be read whole: an index finds the lines that may
+/// It looks at summaries of runs alone, so that no history has to be read whole: an index finds the lines that may
 /// match by `needles`, and `matches` decides.
 package import Basics
 

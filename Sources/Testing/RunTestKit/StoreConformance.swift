@@ -113,8 +113,8 @@ package struct StoreConformance {
       ("runs of a recipe by status", OpenRunQuery(recipe: "averages", statuses: [.queued]), []),
       ("runs by a part of the recipe", open { $0.filter.recipePart = "POR" }, [Self.r3]),
       ("runs by cause", open { $0.filter.causes = [.retry] }, [Self.r3]),
-      ("what does a run again", open { $0.againOf = Self.r0 }, [Self.r3]),
-      ("what does another run again", open { $0.againOf = Self.r1 }, []),
+      ("runs that do a run again", open { $0.againOf = Self.r0 }, [Self.r3]),
+      ("runs that do another run again", open { $0.againOf = Self.r1 }, []),
     ]
     for (what, query, wanted) in queries {
       expect(what, await store.openRuns(query).map(\.id), wanted)
@@ -215,7 +215,7 @@ package struct StoreConformance {
       ("finished runs by cause", finished { $0.filter.causes = [.retry] }, [Self.r3]),
       ("finished runs by causes", finished { $0.filter.causes = [.retry, .manual] }, [Self.r3, Self.r1]),
       ("finished runs by a text", finished { $0.filter.text = "nothing says this" }, []),
-      ("what did a run again", finished { $0.againOf = Self.r0 }, [Self.r3]),
+      ("finished runs that did a run again", finished { $0.againOf = Self.r0 }, [Self.r3]),
     ]
     for (what, query, wanted) in queries { expect(what, try await store.finishedRuns(query).map(\.id), wanted) }
     expect("a finished run", try await store.finishedRun(Self.r1)?.steps["a"]?.status, .running)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunState
 
-/// What people look for among runs, in summaries and in the lines that hold them.
+/// Filters of runs, in summaries and in the lines that hold them.
 @Suite struct RunFilterTests {
   private static func summary(_ fill: (inout RunCreated) -> Void = { _ in }) throws -> RunSummary {
     guard case .runCreated(var origin) = Example.created("r1", recipe: "weekly-Report") else {
