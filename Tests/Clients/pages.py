@@ -476,9 +476,36 @@ def person(content, scripts):
         browser.enter("the event's data", "[name='data']", '{"a": 1}')
         browser.activate("the button that sends the event", f"form[action='/runs/{patient}/events'] button")
         agent.until_status(token, patient, "succeeded")
+        change_many(browser, agent, token)
         for _ in answers(browser, "scripts" if scripts else "no-scripts"):
             pass
         print(f"pages: started, planned, approved, resolved and the rest {'with' if scripts else 'without'} JavaScript, by keyboard")
+
+
+def change_many(browser, agent, token):
+    """Retries a run that is marked and then all that match, and starts one again."""
+    failed = [agent.until_status(token, agent.begin(token, "broken"), "failed") for _ in range(2)]
+    browser.open("/runs?recipe=broken&status=failed")
+    browser.tab_to("the mark of a run", f"input[type='checkbox'][value='{failed[0]}']")
+    browser.press(Keys.SPACE)
+    browser.activate("the button that retries marked runs", "button[name='do'][value='retry']")
+    expect("1 of 1 run retried" in browser.text, f"the marked run isn't retried:\n{browser.text}")
+    link = browser.driver.find_element(By.CSS_SELECTOR, "ul.rows .quiet a").get_attribute("href")
+    agent.until_status(token, link.rsplit("/", 1)[1], "failed")
+    browser.activate("the way back to the list", "main p.actions a[href^='/runs']")
+    browser.open("/runs?recipe=broken&status=failed")
+    browser.tab_to("what opens the rest", "form#steer summary")
+    browser.press(Keys.ENTER)
+    browser.activate("the button that retries all", "button[name='do'][value='retry all']")
+    expect("runs retried" in browser.text and "was retried as" in browser.text, f"not all are retried:\n{browser.text}")
+    browser.open(f"/runs/{failed[1]}")
+    browser.activate("the link to its inputs", f"a[href='/recipes/broken?like={failed[1]}']")
+    expect("With the inputs of broken" in browser.text, f"the form has no inputs:\n{browser.text}")
+    browser.activate("the button that starts", START.format("broken"))
+    run = browser.path.split("/")[2].split("?")[0]
+    agent.until_status(token, run, "failed")
+    browser.open(f"/runs/{failed[1]}")
+    expect("Repeated as" in browser.text and "Retried as" in browser.text, f"no run does it again:\n{browser.text}")
 
 
 def decided_elsewhere(browser, agent, token):

@@ -126,16 +126,8 @@ package struct RecipeGraph: Sendable {
     }
     let known = (names, steps)
     for (role, inside, block) in step.blocks {
-      let label: String? =
-        switch role {
-        case .block: nil
-        case .branch(let name): name
-        case .choice(let name): if case .cases(let cases) = step.kind { cases[name]?.label } else { nil }
-        case .handler: "on error"
-        case .tell: "tell"
-        }
       if role == .tell { names["question"] = nil }
-      let section = Section(label: label, nodes: add(block, prefix: path + inside))
+      let section = Section(label: step.label(of: role), nodes: add(block, prefix: path + inside))
       nodes[number].sections.append(section)
       // Outside a block, only its own outputs show its steps.
       switch role {

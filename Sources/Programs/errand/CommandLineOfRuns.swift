@@ -10,6 +10,21 @@ private func run(_ runs: Named.Runs = .all) -> Command.Argument {
 private let json = Command.Option.flag("json", "Prints JSON.")
 private let finalJSON = Command.Option.flag("json", "Prints one JSON document when the run is over.")
 
+/// The options that choose runs.
+private let runFilters: [Command.Option] = [
+  .option("recipe", "NAME", "Only runs of that recipe.", .name(.recipe)),
+  .option("name", "TEXT", "Only runs of recipes whose names contain that.", .text),
+  .option(
+    "status", "STATUS", "Only runs with that status.", .choice(RunStatus.allCases.map(\.rawValue)), repeats: true),
+  .option("since", "TIME", "Only runs created since then: 2026-11-20, '2026-11-20 17:30', 17:30 or 7d.", .text),
+  .option("until", "TIME", "Only runs created before then.", .text),
+  .option("text", "TEXT", "Only runs whose reason, as the list shows it, contains that.", .text),
+  .option("input", short: "i", "NAME=VALUE", "Only runs that were started with that input.", .text, repeats: true),
+  .option(
+    "cause", "CAUSE", "Only runs with that cause.", .choice(RunCause.Kind.allCases.map(\.rawValue)), repeats: true),
+  .option("failure", "ID", "Only runs that failed like the others of that group.", .text),
+]
+
 let runsCommand = Command(
   "runs", "Lists, shows and steers runs.",
   subcommands: [
@@ -17,16 +32,33 @@ let runsCommand = Command(
       "list", "Lists the open runs with the reasons for their waits, and the latest finished runs.",
       options: [
         .option("limit", short: "n", "COUNT", "The maximum number of finished runs (20).", .int(1...10_000)),
-        .option("recipe", "NAME", "Only runs of that recipe.", .name(.recipe)),
-        .option(
-          "status", "STATUS", "Only runs with that status.", .choice(RunStatus.allCases.map(\.rawValue)), repeats: true),
-        .option("since", "TIME", "Only runs created since then: 2026-11-20, '2026-11-20 17:30', 17:30 or 7d.", .text),
-        .option("until", "TIME", "Only runs created before then.", .text),
         .option("after", "RUN", "The next page: the finished runs after that one.", .name(.run(.ended))), json,
-      ],
+      ] + runFilters,
       examples: [
         .init("runs list --status failed --since 7d", "Shows the failed runs of the last week."),
         .init("runs list --recipe weekly-report -n 5", "Shows the latest five runs of a recipe."),
+        .init("runs list --name report -i class=7a", "Shows the runs of some recipes that were started with an input."),
+      ]),
+    Command(
+      "count", "Counts runs by their statuses.", options: runFilters + [json],
+      examples: [.init("runs count --since 1d", "Counts the runs of the last day.")]),
+    Command(
+      "steer", "Retries or cancels many runs: those that are named, or all that match.",
+      arguments: [
+        .required("verb", "What to do: retry or cancel.", .choice(["retry", "cancel"])),
+        .repeated("runs", "The runs, as for show, at most 200.", .name(.run(.all))),
+      ],
+      options: runFilters + [
+        .option(
+          "expected", "COUNT", "How many runs are meant, instead of asking; if more match, nothing is changed.",
+          .int(0...1_000)),
+        .flag("yes", short: "y", "Changes the runs that match without asking."),
+        .option("reason", "TEXT", "The reason to record with a cancellation.", .text),
+        .option("key", "KEY", "Changes each run once, however often the command is repeated.", .text), json,
+      ],
+      examples: [
+        .init("runs steer retry 8f3a21 9c0b77", "Retries two runs."),
+        .init("runs steer retry --recipe quick --status failed", "Retries all failed runs of a recipe, after asking."),
       ]),
     Command(
       "approvals", "Lists the questions of open runs that wait for a decision, the oldest run's first.",
@@ -41,9 +73,13 @@ let runsCommand = Command(
       examples: [.init("runs watch", "Shows the changes of all runs of the folder's agent.")]),
     Command(
       "start", "Starts a recipe that an agent serves, by its name.",
-      arguments: [.required("recipe", "The recipe's name.", .name(.recipe))], options: inputOptions + [runKey],
+      arguments: [.required("recipe", "The recipe's name.", .name(.recipe))],
+      options: inputOptions + [
+        runKey, .option("like", "RUN", "Uses the inputs of that run again, besides secrets.", .name(.run(.all))),
+      ],
       examples: [
         .init("runs start weekly-report -i week=46", "Prints the id of the run, which the agent runs."),
+        .init("runs start weekly-report --like last:weekly-report", "Starts a run with the inputs of the latest one."),
         .init(
           "runs start weekly-report -i week=46 --key week-46", "Starts one run, however often the command is repeated."),
       ]),

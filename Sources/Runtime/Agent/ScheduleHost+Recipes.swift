@@ -100,6 +100,27 @@ extension ScheduleHost {
     return (run, recipe.allSecrets.map(\.name) + secrets)
   }
 
+  /// The inputs of an earlier run for a new one: without secrets, which are given anew, and without inputs that the
+  /// recipe no longer has.
+  ///
+  /// - Parameter others: The inputs that are given anew, too.
+  package func given(
+    byRun run: RunRecord, of name: String, besides others: Set<String>
+  ) async throws(RequestRefusedError) -> [(name: String, input: GivenInput)] {
+    try await findRecipes()
+    let (_, recipe) = try served(recipe: name)
+    var inputs = ValueMap()
+    for input in recipe.inputs where !input.isSecret && !others.contains(input.name) {
+      guard let value = run.origin.inputs[input.name] else { continue }
+      do throws(StateError) {
+        inputs[input.name] = try await store.secrets.restored(value, as: "the input '\(input.name)'")
+      } catch {
+        throw RequestRefusedError(.configuration, error.message)
+      }
+    }
+    return recipe.given(byPlan: inputs)
+  }
+
   // MARK: Among several programs
 
   /// The offers that a worker must have to claim runs of a recipe; none where the state is this program's alone.

@@ -21,6 +21,8 @@ package struct ServedRecipes: Sendable {
   package var findInput: InputFinder?
   /// Finds the names that a run's recipe gives its steps.
   package var findNames: NameFinder?
+  /// Finds the order of the steps of a run's recipe.
+  package var findOutline: OutlineFinder?
   /// Finds the files that the actions of a run say they wrote.
   package var findFiles: FileFinder?
   /// Reads such a file, if nothing has changed it since.
@@ -52,6 +54,8 @@ package struct ServedRecipes: Sendable {
   /// Finds the names of steps, by the paths of their records; steps without a name are left out.
   package typealias NameFinder =
     @Sendable (_ run: RunRecord, _ texts: Value, _ paths: [StepPath]) async -> [StepPath: String]
+  /// Finds the order of the steps of a run's recipe, as it was when the run began; nil if it can't be read.
+  package typealias OutlineFinder = @Sendable (_ run: RunRecord, _ texts: Value) async -> [OutlinePlace]?
   package typealias FileFinder = @Sendable (_ run: RunRecord, _ texts: Value) async -> [WrittenFile]
   package typealias FileReader = @Sendable (_ file: WrittenFile) async throws(RequestRefusedError) -> [UInt8]
   /// Makes the plan of a run without starting it.

@@ -99,44 +99,4 @@ extension Pages {
     }
     return ([Part.rows(rows, orElse: "No slot is planned: no schedule has a time.")], coming.first?.slot)
   }
-
-  // MARK: Rows
-
-  static func openRow(_ run: RunRecord, _ request: PageRequest) -> Markup {
-    var parts: [Markup] = [
-      Part.status(of: run),
-      .element(
-        "span", ["class": "grow"], Part.link(run.recipe, to: pagePath("runs", run.id)),
-        reason(request.seesData ? run.reason : nil)),
-      .element("span", ["class": "end"], "began ", Part.ago(run.createdAt, request.clock)),
-    ]
-    if request.may(.approve), let step = run.steps.select({ $0.pointee.asksPerson }).first {
-      parts.append(
-        .element(
-          "a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], Markup(step.callToAct),
-          Part.unseen(" step \(step.path) of \(run.recipe), \(Part.short(run: run.id))")))
-    } else if run.status == .uncertain, request.may(.steer) {
-      parts.append(
-        .element(
-          "a", ["class": "button main", "href": pagePath("runs", run.id)], "Resolve",
-          Part.unseen(" \(run.recipe), \(Part.short(run: run.id))")))
-    }
-    return Markup(parts)
-  }
-
-  static func finishedRow(_ run: RunSummary, _ request: PageRequest) -> Markup {
-    let took = run.endedAt.span(since: run.createdAt).map { ", took \($0.inShort)" } ?? ""
-    return Markup([
-      Part.status(run.status.rawValue),
-      .element(
-        "span", ["class": "grow"], Part.link(run.recipe, to: pagePath("runs", run.id)),
-        reason(request.seesData ? run.reason : nil)),
-      .element("span", ["class": "end"], "ended ", Part.ago(run.endedAt, request.clock), Markup(took)),
-    ])
-  }
-
-  private static func reason(_ text: String?) -> Markup {
-    guard let text else { return .nothing }
-    return .element("span", ["class": "quiet"], Markup(text.firstLine.shortened(to: 120)))
-  }
 }

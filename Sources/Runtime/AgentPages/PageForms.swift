@@ -14,6 +14,7 @@ extension Pages {
     guard request.parts.count == 3 else {
       switch request.parts[0] {
       case "check": return try await check(request, form)
+      case "runs": return try await steer(request, form)
       case "tokens": return try await issueToken(request, form)
       default: return nil
       }

@@ -37,9 +37,16 @@ extension Pages {
   }
 
   static func recipe(_ request: PageRequest, _ name: String) async throws(Problem) -> HTTPServerResponse {
-    guard let digest = request.given("plan"), request.may(.start), request.seesData else {
-      return try await recipe(request, name, form: nil)
+    guard request.may(.start), request.seesData else { return try await recipe(request, name, form: nil) }
+    if let like = request.given("like") {
+      let run = try await displayed(request, like)
+      guard run.recipe.hasSameScalars(as: name), run.erasedAt == nil else {
+        throw Problem(.refusal(.request), "the inputs of this run can't be used; start the recipe without 'like'")
+      }
+      let recipe = try await request.ask(ShowRecipe.with { $0.recipe = name }).recipe
+      return try await Pages.recipe(request, name, form: StartForm.Given(like: run, for: recipe))
     }
+    guard let digest = request.given("plan") else { return try await recipe(request, name, form: nil) }
     return try await recipe(request, name, form: nil, plan: try await displayedPlan(request, digest))
   }
 

@@ -13,10 +13,12 @@ extension Pages {
     let run = try await displayed(request, name)
     let uncertain = run.steps.select { $0.pointee.status == .uncertain }.prefix(mostForms)
     let awaited = awaitedEvents(run)
+    let later = try await laterRuns(of: run, request)
     var content: [Markup] = [
       Part.crumbs(("Runs", "/runs"), (run.recipe, pagePath("runs", query: [("recipe", run.recipe)]))),
       .element("h1", [:], "\(run.recipe) ", Part.status(of: run)),
-      refused?.faults(uncertain.map(\.path), awaited.map(\.name)) ?? .nothing, try await summary(of: run, request),
+      refused?.faults(uncertain.map(\.path), awaited.map(\.name)) ?? .nothing,
+      try await summary(of: run, later, request),
     ]
     var outputs: [StepPath: String] = [:]
     if request.seesData {
@@ -43,7 +45,10 @@ extension Pages {
         eventForm(awaited.name, awaited.step, run, number: index + 1, refused)
       }
     }
-    content.append(Part.actions(actions(run, request)))
+    let actions = actions(run, isRetried: later.contains { $0.retryOf != nil }, request)
+    let again = repetition(of: run, request)
+    content.append(
+      actions.isEmpty ? .element("div", ["class": "actions"], again) : Part.actions(actions, again))
     content.append(.element("h2", ["id": "steps"], "Steps"))
     content.append(try await StepTable(run, request).markup)
     if request.seesData {
@@ -108,18 +113,50 @@ extension Pages {
     "\(run.recipe) is \(Part.words(run.displayedStatus)); \(counted(run.steps.endedCount, "step")) ended"
   }
 
-  private static func summary(of run: RunRecord, _ request: PageRequest) async throws(Problem) -> Markup {
+  /// The most runs that a page links to of those that do its run again.
+  private static let mostLater = 10
+
+  /// The runs that retry a run, or repeat it with its inputs.
+  private static func laterRuns(of run: RunRecord, _ request: PageRequest) async throws(Problem) -> [RunSummary] {
+    // Its page is looked at often while it is open.
+    guard run.status.isEnded else { return [] }
+    var asked = RunListQuery(limit: mostLater, recipe: run.recipe, since: run.createdAt)
+    asked.againOf = run.id
+    let list = try await request.runs(asked)
+    return list.open.suffix(mostLater).reversed().map { RunSummary($0) } + list.finished
+  }
+
+  /// The way to a form with the run's inputs.
+  private static func repetition(of run: RunRecord, _ request: PageRequest) -> Markup {
+    guard request.may(.start), request.seesData, run.erasedAt == nil else { return .nothing }
+    return .element(
+      "a", ["class": "button", "href": pagePath("recipes", run.recipe, query: [("like", run.id)])], "Run again…")
+  }
+
+  private static func summary(
+    of run: RunRecord, _ later: [RunSummary], _ request: PageRequest
+  ) async throws(Problem) -> Markup {
     let cause = run.origin.cause
     var origin: [Markup] = [Markup(cause.words)]
     if let schedule = cause.schedule { origin.append(" " + Part.link(schedule, to: pagePath("schedules", schedule))) }
     if let slot = cause.slot { origin.append(", due " + Part.time(slot, request.clock)) }
     if cause.kind != .manual, let asker = cause.asker { origin.append(Markup(", asked for by \(asker)")) }
-    if let other = cause.run { origin.append(" " + Part.link(Part.short(run: other), to: pagePath("runs", other))) }
+    if let other = cause.run {
+      let how: Markup = cause.kind == .manual ? ", with the inputs of " : " "
+      origin.append(how + link(toRun: other, of: cause.again == nil ? "run" : run.recipe))
+    }
+    func links(_ runs: [RunSummary]) -> Markup? {
+      if runs.isEmpty { return nil }
+      let links = runs.map { [link(toRun: $0.id, of: $0.recipe), " ", Part.status($0.status.rawValue)] }
+      return Markup(Array(links.joined(separator: [", "])))
+    }
     let took = run.endedAt.flatMap { $0.span(since: run.createdAt) }.map { Markup($0.inShort) }
     return Part.facts([
       ("Started", Part.timeAndAgo(run.createdAt, request.clock) + ", " + Markup(origin)),
       ("Ended", run.endedAt.map { Part.timeAndAgo($0, request.clock) }), ("Took", took),
       (run.timesOut ? "Times out" : "Continues", run.status.isEnded ? nil : Part.timeAndAgo(run.wakeAt, request.clock)),
+      ("Retried as", links(later.filter { $0.retryOf != nil })),
+      ("Repeated as", links(later.filter { $0.retryOf == nil })),
       ("Recipe", Part.link(run.recipe, to: pagePath("recipes", run.recipe))), ("Run", Part.code(run.id)),
       ("Services", run.origin.sandbox ? "made up, in a sandbox" : nil),
       ("Erased", run.erasedAt.map { "inputs, outputs and messages, " + Part.time($0, request.clock) }),
@@ -128,7 +165,8 @@ extension Pages {
 
   // MARK: A person's actions
 
-  private static func actions(_ run: RunRecord, _ request: PageRequest) -> [Part.Action] {
+  /// - Parameter isRetried: Whether there is a retry of it, which kept what succeeded.
+  private static func actions(_ run: RunRecord, isRetried: Bool, _ request: PageRequest) -> [Part.Action] {
     func action(
       _ label: String, _ verb: String, kind: String? = nil, warning: String? = nil,
       text: (label: String, name: String)? = nil
@@ -150,7 +188,7 @@ extension Pages {
           "Cancel", "cancel", kind: "risky", warning: "What was written stays written; no further step begins.",
           text: ("Reason", "reason")))
     }
-    if run.status.isEnded, run.status != .succeeded, run.status != .skipped, run.erasedAt == nil {
+    if run.status.isEnded, run.status != .succeeded, run.status != .skipped, run.erasedAt == nil, !isRetried {
       var retry = action("Retry", "retry", kind: "main")
       retry.isOnce = true
       actions.append(retry)

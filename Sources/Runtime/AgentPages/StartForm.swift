@@ -24,6 +24,8 @@ struct StartForm {
     var faults: [FormFault] = []
     /// That the form was refused, in a sentence; nil if it wasn't.
     var objection: String?
+    /// The run whose inputs the form was filled in with.
+    var like: String?
     /// The texts as the agent reads them: lists are JSON.
     fileprivate(set) var sent: [String: String] = [:]
   }
@@ -32,7 +34,15 @@ struct StartForm {
   var faults: Markup { given?.objection.map(fields.faults) ?? .nothing }
 
   var markup: Markup {
-    var parts: [Markup] = [.element("h2", [:], "Start"), Part.key] + fields.markup
+    var parts: [Markup] = [.element("h2", [:], "Start"), Part.key]
+    if let like = given?.like {
+      parts.append(Part.hidden("like", like))
+      parts.append(
+        .element(
+          "p", ["class": "quiet"], "With the inputs of ", Pages.link(toRun: like, of: recipe.name),
+          "; secrets are left empty."))
+    }
+    parts += fields.markup
     let command = "errand runs start \(recipe.name)"
     parts.append(
       .element(
@@ -319,6 +329,33 @@ extension StartForm.Given {
     }
   }
 
+  /// The inputs of an earlier run as a person would have typed them; secrets that were given by name are left out.
+  init(like run: RunRecord, for recipe: RecipeRecord) {
+    let schemas = recipe.inputs?["properties"]
+    var form = HTTPQuery()
+    var hidden: [String] = []
+    for member in run.origin.inputs.map?.members ?? [] {
+      guard let name = member.name else { continue }
+      let schema = schemas?[name] ?? .null
+      if StartForm.isSecret(schema) { continue }
+      if member.value.isMasked {
+        hidden.append("input '\(name)' holds a secret, so its value isn't shown again; give it once more")
+      } else if let text = StartForm.text(member.value, schema) {
+        form.items.append(.init("input.\(name)", text))
+      }
+    }
+    self.init(form, for: recipe.inputs)
+    faults += hidden
+    like = run.id
+  }
+
+  /// The inputs that the form has, and that weren't given, as none: otherwise those of the earlier run would be used.
+  fileprivate func none(of schema: Value?) -> ValueMap? {
+    guard like != nil else { return nil }
+    let names = (schema?["properties"]?.map?.members ?? []).compactMap(\.name)
+    return ValueMap(names.filter { sent[$0] == nil }.map { ($0, Value.null) })
+  }
+
   /// The inputs of a plan as a person would have typed them.
   init(inputsOf plan: PlanRecord, for recipe: RecipeRecord) {
     let schemas = recipe.inputs?["properties"]
@@ -358,6 +395,7 @@ extension Pages {
   ) async throws(Problem) -> HTTPServerResponse {
     let recipe = try await request.ask(ShowRecipe.with { $0.recipe = name }).recipe
     var given = StartForm.Given(form, for: recipe.inputs)
+    given.like = form["like"].flatMap { $0.isEmpty ? nil : $0 }
     // Only a form that no browser sends has such faults.
     guard given.faults.isEmpty else { return try await refused(request, name, given, "Nothing was done.") }
     do throws(Problem) {
@@ -372,6 +410,8 @@ extension Pages {
       let accepted = try await request.ask(
         StartRun.with {
           $0.recipe = name
+          $0.like = given.like
+          $0.inputs = given.none(of: recipe.inputs)
           $0.texts = given.sent
           $0.key = given.key(of: form["key"])
         })

@@ -344,7 +344,8 @@ package struct AgentAccess: Sendable {
       let found = await factory().workspace.input(ofStep: $1, in: $0)
       return (found.input, found.place)
     }
-    served.findNames = { workspace.names(ofStepsAt: $2, of: $0, among: $1) }
+    served.findNames = { factory().workspace.names(ofStepsAt: $2, of: $0, among: $1) }
+    served.findOutline = { await factory().workspace.outline(of: $0, among: $1) }
     if sandboxes == nil {
       served.findFiles = { factory().workspace.files(of: $0, among: $1) }
       served.readFile = { file throws(RequestRefusedError) in try await factory().workspace.bytes(of: file) }

@@ -1,7 +1,7 @@
 package import Agent
 package import Basics
 package import Calendars
-import Recipes
+package import Recipes
 package import RunState
 package import Runs
 
@@ -79,6 +79,18 @@ extension Workspace {
     var place = replay.location(ofStepAt: path).map { Workspace.place(at: $0, hiding: registry) }
     place?.name = replay.name(ofStepAt: path).map { registry.finder.redact($0) }
     return (input, replay.work(ofStepAt: path) ?? "", place)
+  }
+
+  /// The order of the steps of a run's recipe; nil if it no longer checks.
+  package func outline(of run: RunRecord, among texts: Value) async -> [OutlinePlace]? {
+    let registry = await secretRegistry(secretSources())
+    let texts = (try? await registry.restored(texts, as: "it")) ?? texts
+    return recipe(of: run.origin, among: texts)?.outline.map { place in
+      var place = place
+      place.title = registry.finder.redact(place.title)
+      place.name = place.name.map { registry.finder.redact($0) }
+      return place
+    }
   }
 
   /// The most lines of a step that are shown.

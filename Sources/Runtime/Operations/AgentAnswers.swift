@@ -158,6 +158,8 @@ package struct RunAnswer: FieldSet {
   @Field("Whether the run uses made-up services.") package var isSandbox: Bool?
   @Field("The error of a failed run.") package var error: ErrorAnswer?
   @Field("The inputs, with secrets masked; with the scope data.") package var inputs: Value?
+  @Field("In lists: the inputs as short texts, with secrets masked; with the scope data.")
+  package var inputsInShort: Value?
   @Field("The outputs, if they aren't large; with the scope data.") package var outputs: Value?
   @Field("How many steps have begun.") package var stepCount: Int?
   @Field("The steps that wait, are being retried or need a person; at most 100.") package var openSteps: [StepAnswer] =
@@ -171,6 +173,7 @@ package struct RunAnswer: FieldSet {
     error = record.error.map { ErrorAnswer($0, withData: withData) }
     isSandbox = record.origin.sandbox
     stepCount = record.steps.count
+    inputsInShort = nil
     guard withData else { return }
     inputs = record.origin.inputs.asPlainJSON
     if case .inline(let value)? = record.outputs { outputs = value.asPlainJSON }
@@ -186,7 +189,9 @@ package struct RunAnswer: FieldSet {
     endedAt = record.endedAt
     wakeAt = record.wakeAt
     cause = CauseAnswer(record.origin.cause, withData: withData)
-    openSteps = record.listed.stepsInOrder.map { StepAnswer($0, withData: withData) }
+    let listed = record.listed
+    openSteps = listed.stepsInOrder.filter { $0.status != .running }.map { StepAnswer($0, withData: withData) }
+    inputsInShort = withData ? listed.origin.inputs : nil
   }
 
   /// A finished run as lists show it.
@@ -197,6 +202,8 @@ package struct RunAnswer: FieldSet {
     reason = withData ? summary.reason : nil
     createdAt = summary.createdAt
     endedAt = summary.endedAt
+    cause = summary.cause.map { CauseAnswer($0, withData: withData) }
+    inputsInShort = withData ? summary.inputs : nil
   }
 }
 
@@ -277,8 +284,31 @@ package struct ActionListAnswer: FieldSet {
 package struct StepListAnswer: FieldSet {
   @Field("The steps, in the order of their start.") package var items: [StepAnswer]
   @Field("Where to continue, if there are more.") package var next: Int?
+  @Field("With 'outlined': the steps in the order of the recipe.") package var outline: [OutlinedStepAnswer] = []
 
   package init() {}
+}
+
+/// A step in the order of the recipe, or a heading of steps.
+package struct OutlinedStepAnswer: FieldSet {
+  @Field("The path of the step; of a heading, the path that those of its steps begin with.") package var path: String
+  @Field("The id, or # and the number of a step without one; of a heading, the name of a branch or a case.")
+  package var title: String
+  @Field("The name that the recipe gives the step.") package var name: String?
+  @Field("How many steps it is inside.") package var depth: Int
+  @Field("Whether it is a heading.") package var isHeading: Bool?
+  @Field("The status, if the step has begun.") package var status: String?
+
+  package init() {}
+
+  init(_ step: OutlinedStep) {
+    path = step.path
+    title = step.title
+    name = step.name
+    depth = step.depth
+    isHeading = step.isHeading ? true : nil
+    status = step.status?.rawValue
+  }
 }
 
 /// Why a run is in its state, or why a schedule ran or didn't.

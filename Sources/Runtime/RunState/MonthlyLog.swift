@@ -48,6 +48,8 @@ struct LogQuery<Summary: LogSummary>: Sendable {
   var features: [String]?
   /// Lists of texts; a matching line of the index contains a text of each list, so other lines are skipped quickly.
   var needles: [[String]] = []
+  /// Texts in lowercase letters of ASCII, each of which a matching line contains in some case.
+  var foldedNeedles: [String] = []
   /// Only records whose span ends at or after that instant.
   var from: Timestamp?
   /// Only records whose span begins before that instant.

@@ -210,6 +210,11 @@ package struct HistoryQuery: Sendable {
   package var endedBefore: Timestamp?
   /// Only retries of these runs, if there are any.
   package var retriesOf: Set<String> = []
+  /// Only failures of that group.
+  package var failure: String?
+  /// Only retries and repeats of that run.
+  package var againOf: String?
+  package var filter = RunFilter()
 
   package init(
     limit: Int = 20, recipe: String? = nil, statuses: Set<RunStatus>? = nil, idPrefix: String? = nil,
@@ -234,7 +239,10 @@ package struct HistoryQuery: Sendable {
     if let endedFrom, run.endedAt < endedFrom { return false }
     if let endedBefore, run.endedAt >= endedBefore { return false }
     if !retriesOf.isEmpty, run.retryOf.map(retriesOf.contains) != true { return false }
-    return true
+    // No run has a group.
+    if failure != nil { return false }
+    if let againOf, run.again?.hasSameScalars(as: againOf) != true { return false }
+    return filter.matches(run)
   }
 }
 
@@ -292,9 +300,16 @@ package struct RunSummary: Record, Equatable {
   package var retryOf: String?
   /// Why it did not succeed, in a line.
   package var reason: String?
+  /// Nil for a run that an earlier version kept.
+  package var cause: RunCause?
+  /// The inputs in short (`Value.inputsInShort`); nil if there are none.
+  package var inputs: Value?
 
   /// The most bytes of a reason, which each list reads.
   private static let longestReason = 160
+
+  /// The run that it retries, or repeats with its inputs.
+  package var again: String? { cause?.again ?? retryOf }
 
   package init(_ run: RunRecord) {
     id = run.id
@@ -305,6 +320,9 @@ package struct RunSummary: Record, Equatable {
     retryOf = run.retryOf
     reason =
       run.status == .succeeded ? nil : (run.error?.message ?? run.reason)?.shortened(to: RunSummary.longestReason)
+    cause = run.origin.cause
+    let inputs = run.origin.inputs.inputsInShort
+    self.inputs = inputs.map?.isEmpty == false ? inputs : nil
   }
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
@@ -315,6 +333,8 @@ package struct RunSummary: Record, Equatable {
     endedAt = try member("endedAt", record?.endedAt)
     retryOf = try member("retryOf", record?.retryOf)
     reason = try member("reason", record?.reason)
+    cause = try member("cause", record?.cause)
+    inputs = try member("inputs", record?.inputs)
   }
 }
 

@@ -335,7 +335,7 @@ enum SQL {
         PostgresStatement(
           "insert into finished values ($1, $2, $3, $4, $5, $6, $7, $8)", .uuid(summary.id), .text(summary.recipe),
           .text(summary.status.rawValue), .timestamp(summary.createdAt), .timestamp(summary.endedAt),
-          .text(summary.retryOf), .text((try? summary.storedText) ?? ""), .text(row.text)))
+          .text(summary.again), .text((try? summary.storedText) ?? ""), .text(row.text)))
     }
     for item in changes.items {
       statements.append(
@@ -572,9 +572,15 @@ enum SQL {
     guard let suffix = suffix(query.idSuffix) else { return nil }
     return [
       .text(query.recipe), .texts(query.recipes), .text(query.group), .texts((query.statuses ?? []).map(\.rawValue)),
-      .uuid(ids.first), .uuid(ids.last), .text(suffix), .texts(Array(query.retriesOf)), .text(query.event),
+      .uuid(ids.first), .uuid(ids.last), .text(suffix), .texts(again(query.retriesOf, query.againOf)),
+      .text(query.event),
       .timestamp(query.createdFrom), .timestamp(query.createdBefore), .uuid(query.idBefore), .bool(query.needsPerson),
     ]
+  }
+
+  /// The runs of which one is done again; the column has both what a run retries and what it repeats.
+  private static func again(_ retried: Set<String>, _ again: String?) -> [String] {
+    retried.isEmpty ? again.map { [$0] } ?? [] : Array(retried)
   }
 
   /// A suffix without pattern characters; the inner nil means that none was requested, the outer that nothing can
@@ -593,8 +599,11 @@ enum SQL {
     and ($3::uuid is null or id between $3 and $4) and ($5::text is null or id::text like '%' || $5)
     and ($6::timestamptz is null or created_at >= $6) and ($7::timestamptz is null or created_at <= $7)
     and ($8::timestamptz is null or ended_at >= $8) and ($9::timestamptz is null or ended_at <= $9)
-    and (cardinality($10::text[]) = 0 or retry_of = any($10)) and (ended_at, id) < ($11::timestamptz, $12::uuid)
-    order by ended_at desc, id desc limit $13
+    and (cardinality($10::text[]) = 0 or retry_of = any($10))
+    and ($11::text is null or strpos(lower(recipe collate "C"), $11) > 0)
+    and not exists (select 1 from unnest($12::text[]) as needle where strpos(summary, needle) = 0)
+    and not exists (select 1 from unnest($13::text[]) as needle where strpos(lower(summary collate "C"), needle) = 0)
+    and (ended_at, id) < ($14::timestamptz, $15::uuid) order by ended_at desc, id desc limit $16
     """
 
   /// A finished run; of one that can't be read, what its row tells of it.
@@ -610,12 +619,13 @@ enum SQL {
 
   static func conditions(_ query: HistoryQuery) -> [PostgresValue]? {
     guard let ids = ids(from: query.idPrefix), query.statuses?.isEmpty != true,
-      let suffix = suffix(query.idSuffix)
+      let suffix = suffix(query.idSuffix), query.filter.recipePart?.utf8.contains(0) != true
     else { return nil }
     return [
       .text(query.recipe), .texts((query.statuses ?? []).map(\.rawValue)), .uuid(ids.first), .uuid(ids.last),
       .text(suffix), .timestamp(query.createdFrom), .timestamp(query.createdBefore), .timestamp(query.endedFrom),
-      .timestamp(query.endedBefore), .texts(Array(query.retriesOf)),
+      .timestamp(query.endedBefore), .texts(again(query.retriesOf, query.againOf)),
+      .text(query.filter.foldedRecipePart), .texts(query.filter.needles), .texts(query.filter.foldedNeedles),
     ]
   }
 

@@ -43,6 +43,7 @@ package struct OpenRunRow: Sendable, Equatable {
   package var group: String?
   /// How many runs of its group may have begun.
   package var groupLimit: Int?
+  /// The run that it retries or repeats.
   package var retryOf: String?
   package var needsPerson: Bool
   /// The offers that a worker must have to claim the run.
@@ -71,7 +72,7 @@ package struct OpenRunRow: Sendable, Equatable {
       .sorted { $0.precedesByScalars($1) }
     group = run.origin.group?.name
     groupLimit = run.origin.group?.limit
-    retryOf = run.retryOf
+    retryOf = run.origin.cause.again
     needsPerson = run.needsPerson
     needs = run.origin.needs + run.needs.filter { !run.origin.needs.contains($0) }
     home = run.home

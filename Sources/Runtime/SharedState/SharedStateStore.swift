@@ -269,12 +269,17 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   }
 
   package func openRuns(_ query: OpenRunQuery) async -> [RunRecord] {
-    await ask(or: ([], 0)) { [database] () async throws(DatabaseError) in
+    let runs = await ask(or: ([], 0)) { [database] () async throws(DatabaseError) in
       try await database.openRuns(query, latest: nil)
     }.runs.map(\.record)
+    return query.isOfColumns ? runs : runs.filter(query.matches)
   }
 
   package func latestOpenRuns(_ query: OpenRunQuery, limit: Int) async -> (runs: [RunRecord], count: Int) {
+    guard query.isOfColumns else {
+      let runs = await openRuns(query)
+      return (runs.suffix(max(0, limit)), runs.count)
+    }
     let (runs, count) = await ask(or: ([], 0)) { [database] () async throws(DatabaseError) in
       try await database.openRuns(query, latest: limit)
     }

@@ -81,6 +81,18 @@ package struct StoreConformance {
       "a step of no run", [.stepBegan(StepBegan(run: Self.r0, at: step.at, step: "a", now: step.now))])
   }
 
+  private func open(_ fill: (inout OpenRunQuery) -> Void) -> OpenRunQuery {
+    var query = OpenRunQuery()
+    fill(&query)
+    return query
+  }
+
+  private func finished(_ fill: (inout HistoryQuery) -> Void) -> HistoryQuery {
+    var query = HistoryQuery()
+    fill(&query)
+    return query
+  }
+
   private mutating func checkQueries() async throws(StateError) {
     let wait = WaitRecord(.event, event: "handed-in")
     try await store.append([
@@ -99,6 +111,10 @@ package struct StoreConformance {
       ("runs that wait for an event", OpenRunQuery(event: "handed-in"), [Self.r2]),
       ("runs that wait for another event", OpenRunQuery(event: "handed"), []),
       ("runs of a recipe by status", OpenRunQuery(recipe: "averages", statuses: [.queued]), []),
+      ("runs by a part of the recipe", open { $0.filter.recipePart = "POR" }, [Self.r3]),
+      ("runs by cause", open { $0.filter.causes = [.retry] }, [Self.r3]),
+      ("runs that do a run again", open { $0.againOf = Self.r0 }, [Self.r3]),
+      ("runs that do another run again", open { $0.againOf = Self.r1 }, []),
     ]
     for (what, query, wanted) in queries {
       expect(what, await store.openRuns(query).map(\.id), wanted)
@@ -195,6 +211,11 @@ package struct StoreConformance {
       ("finished runs by the end of an id", HistoryQuery(idSuffix: "3"), [Self.r3]),
       ("finished retries", HistoryQuery(retryOf: Self.r0), [Self.r3]),
       ("finished runs before an instant", HistoryQuery(endedBefore: Self.instant(91)), [Self.r1]),
+      ("finished runs by a part of the recipe", finished { $0.filter.recipePart = "RAGE" }, [Self.r1]),
+      ("finished runs by cause", finished { $0.filter.causes = [.retry] }, [Self.r3]),
+      ("finished runs by causes", finished { $0.filter.causes = [.retry, .manual] }, [Self.r3, Self.r1]),
+      ("finished runs by a text", finished { $0.filter.text = "nothing says this" }, []),
+      ("finished runs that did a run again", finished { $0.againOf = Self.r0 }, [Self.r3]),
     ]
     for (what, query, wanted) in queries { expect(what, try await store.finishedRuns(query).map(\.id), wanted) }
     expect("a finished run", try await store.finishedRun(Self.r1)?.steps["a"]?.status, .running)

@@ -104,7 +104,10 @@ struct SimulatedClient: Sendable {
         }
         page.cursor = (try? await perform(page))?.next
         if page.cursor != nil { await look(page) }
-      case 1: await look(ShowRun.with { $0.run = name })
+        await look(CountRuns())
+      case 1:
+        await look(ShowRun.with { $0.run = name })
+        await look(ListSteps.with { ($0.run, $0.parent, $0.outlined) = (name, "", true) })
       case 2: await look(ListSlots.with { $0.limit = count })
       case 3:
         let listed = try? await perform(ListSchedules())

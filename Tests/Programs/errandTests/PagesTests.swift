@@ -587,7 +587,7 @@ import Testing
     _ = try await browser.recipe("quick", "steps: [{ let: { a: 1 } }]\n")
     let failed = try #require(try await browser.post("/recipes/shaky/start", [:]).headers["Location"])
     _ = try await browser.ended(failed, "failed")
-    #expect(try await browser.get("/").text.contains("href=\"\(failed)\">shaky</a>"))
+    #expect(try await browser.get("/").text.contains("href=\"\(failed)\">shaky <code>"))
     try bench.program.write("", to: "wait")
     let retry = try #require(try await browser.post("\(failed)/retry", [:]).headers["Location"])
     for _ in 0..<51 { #expect(try await browser.post("/recipes/quick/start", [:]).status == 303) }

@@ -66,6 +66,7 @@ import Testing
       Address(method: "POST", path: "/state/zone/choose", body: ""),
       Address(method: "POST", path: "/state/logins/end", body: ""),
       Address(method: "POST", path: "/state/configuration/reload", body: ""),
+      Address(method: "POST", path: "/runs", body: ""),
       Address(method: "POST", path: "/check", body: ""), Address(method: "POST", path: "/tokens", body: ""),
       Address(method: "POST", path: "/tokens/x/revoke", body: ""),
       Address(method: "POST", path: "/workers/x/drain", body: ""),

@@ -40,6 +40,10 @@ final class HostBench: Sendable {
     served.watched = watched
     served.plan = plan
     served.editing = editing
+    served.findOutline = { run, texts in
+      let source = Source(name: run.origin.file, text: texts[run.origin.file]?.string ?? "")
+      return Recipe.check(source, in: HostBench.environment).recipe?.outline
+    }
     served.refusal = { recipe, _ in recipe.summary.isEmpty ? nil : "not here: \(recipe.summary)" }
     let status = AgentStatus(pid: 1, version: "test", isServing: isServing, since: time.now(), folder: "/state")
     let kept = shared ?? store

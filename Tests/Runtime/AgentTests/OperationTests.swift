@@ -14,6 +14,19 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct OperationTests {
   private static let instant = Timestamp("2026-11-20T09:30:00Z") ?? .earliest
 
+  /// A query with all members that a filter has.
+  private static func filtered(
+    limit: Int = 20, after: String? = nil, isPaged: Bool = false, needsPerson: Bool? = nil
+  ) -> RunListQuery {
+    var query = RunListQuery(
+      limit: limit, recipe: "r", seen: ["r", "s"], statuses: [.failed], since: .earliest, until: .latest, after: after,
+      isPaged: isPaged, needsPerson: needsPerson)
+    (query.filter.recipePart, query.filter.text, query.filter.causes) = ("r", "timed out", [.slot, .retry])
+    query.filter.inputs = ["class=7a", "n="].compactMap { RunFilter.Input($0) }
+    query.failure = "3fa91c05d2b7e684"
+    return query
+  }
+
   /// A request of each operation, with all parameters.
   private static let requests: [any Operation] = [
     SubmitRun.with {
@@ -92,10 +105,20 @@ import Testing
     DeleteRun.with { $0.run = "r" },
     ShowRun.with { $0.run = "r" },
     ReadValue(BlobReference(sha256: String(repeating: "ab", count: 32), size: 7), of: "r1"),
-    ListRuns(
-      RunListQuery(
-        limit: 3, recipe: "r", seen: ["r", "s"], statuses: [.failed], since: .earliest, until: .latest, after: "x",
-        isPaged: true, needsPerson: false)),
+    ListRuns(filtered(limit: 3, after: "x", isPaged: true, needsPerson: false)),
+    CountRuns.with { $0.fill(from: filtered()) },
+    SteerRuns.with {
+      $0.verb = Word(.cancel)
+      $0.runs = ["r1", "r2"]
+      $0.reason = "no"
+      $0.key = "k"
+    },
+    SteerRuns.with {
+      var filter = RunFilterInput()
+      filter.fill(from: filtered())
+      $0.verb = Word(.retry)
+      ($0.filter, $0.expected) = (filter, 2)
+    },
     ListApprovals.with {
       $0.limit = 3
       $0.cursor = "r1"
@@ -107,6 +130,7 @@ import Testing
       $0.from = 3
       $0.parent = "each"
       $0.status = [Word(.failed), Word(.uncertain)]
+      $0.outlined = true
     },
     ExplainRun.with {
       $0.run = "r"
@@ -172,6 +196,7 @@ import Testing
       $0.texts = ["t": "one"]
       $0.key = "k"
       $0.plan = "00"
+      $0.like = "r0"
       $0.assistant = "scribe"
     },
     PlanRun.with {
