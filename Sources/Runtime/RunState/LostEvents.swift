@@ -138,6 +138,8 @@ struct LostEvents {
       case .tokenRevoked(let change):
         lines.append("the token '\(change.name)' had been revoked; revoke it again")
       case .scheduleReset(let change): lines.append("the schedule '\(change.schedule)' had been reset")
+      case .failureDismissed(let change):
+        lines.append("the failures \(change.group) of '\(change.recipe)' had been dismissed")
       case .filesSeen(let change):
         lines.append("what the schedule '\(change.schedule)' had seen of its files is lost")
       case .eventReceived(let event): lines.append("the event \(event.id) ('\(event.name)') is lost")

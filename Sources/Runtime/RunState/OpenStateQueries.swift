@@ -126,6 +126,9 @@ extension LocalStateStore {
   package func tokens() async -> [TokenIssued] {
     look { state in state.tokens.values.sorted { $0.name.precedesByScalars($1.name) } }
   }
+  package func dismissals() async -> [FailureDismissed] {
+    look { state in state.dismissals.values.sorted { $0.group.precedesByScalars($1.group) } }
+  }
   package func connectionUse(of connection: String) async -> ConnectionUse? { look { $0.connections[connection] } }
   package func keyed(
     _ key: RunKey, of recipe: String, at instant: Timestamp

@@ -77,6 +77,16 @@ package protocol StateStore: Sendable {
   /// For passing a run on that may be too large to hold in memory.
   func finishedRunText(_ cursor: LogCursor, most: Int) async throws(StateError) -> (bytes: [UInt8], next: LogCursor)?
 
+  /// How many finished runs had each result, in the order of recipes, days and statuses.
+  func runSums(_ query: RunSumQuery) async throws(StateError) -> [RunSum]
+  /// The latest results of recipes, at most ten each from an instant on, the latest first, by the recipes' names; a
+  /// recipe without a result is left out.
+  func latestResults(of recipes: [String], from instant: Timestamp) async throws(StateError) -> [String: [RunResult]]
+  /// The groups of the failures since an instant, the latest first; they are counted from the beginning of its day.
+  func failures(from instant: Timestamp) async throws(StateError) -> [FailureGroup]
+  /// What people dismissed, in the order of the groups' ids.
+  func dismissals() async -> [FailureDismissed]
+
   /// The settled slots that match, latest first.
   func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord]
 
@@ -202,6 +212,8 @@ package struct HistoryQuery: Sendable {
   package var endedBefore: Timestamp?
   /// Only retries of these runs, if there are any.
   package var retriesOf: Set<String> = []
+  /// Only failures of that group.
+  package var failure: String?
 
   package init(
     limit: Int = 20, recipe: String? = nil, statuses: Set<RunStatus>? = nil, idPrefix: String? = nil,
@@ -226,6 +238,7 @@ package struct HistoryQuery: Sendable {
     if let endedFrom, run.endedAt < endedFrom { return false }
     if let endedBefore, run.endedAt >= endedBefore { return false }
     if !retriesOf.isEmpty, run.retryOf.map(retriesOf.contains) != true { return false }
+    if let failure, !FailureGroup.matches(run, group: failure) { return false }
     return true
   }
 }
@@ -284,6 +297,10 @@ package struct RunSummary: Record, Equatable {
   package var retryOf: String?
   /// Why it did not succeed, in a line.
   package var reason: String?
+  /// The schedule that started it.
+  package var schedule: String?
+  /// The group of its failure, if it failed.
+  package var failure: FailureMark?
 
   /// The most bytes of a reason, which each list reads.
   private static let longestReason = 160
@@ -297,6 +314,8 @@ package struct RunSummary: Record, Equatable {
     retryOf = run.retryOf
     reason =
       run.status == .succeeded ? nil : (run.error?.message ?? run.reason)?.shortened(to: RunSummary.longestReason)
+    schedule = run.origin.cause.schedule
+    failure = FailureMark(of: run)
   }
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
@@ -307,6 +326,8 @@ package struct RunSummary: Record, Equatable {
     endedAt = try member("endedAt", record?.endedAt)
     retryOf = try member("retryOf", record?.retryOf)
     reason = try member("reason", record?.reason)
+    schedule = try member("schedule", record?.schedule)
+    failure = try member("failure", record?.failure)
   }
 }
 
