@@ -15,7 +15,7 @@ extension AgentParts {
     let lastOpen = query.isPaged ? query.after.flatMap(RunListQuery.openRun) : nil
     // Also where no finished run is asked for.
     if let cursor = query.after, lastOpen == nil { _ = try RunListQuery.placed(cursor) }
-    if query.after == nil || lastOpen != nil, statuses?.allSatisfy(\.isEnded) != true {
+    if query.failure == nil, query.after == nil || lastOpen != nil, statuses?.allSatisfy(\.isEnded) != true {
       var asked = OpenRunQuery(recipe: query.recipe, statuses: statuses)
       (asked.createdFrom, asked.createdBefore) = (query.since, query.until)
       (asked.idBefore, asked.needsPerson, asked.recipes) = (lastOpen, query.needsPerson, query.seen)
@@ -30,7 +30,7 @@ extension AgentParts {
     let rest = query.isPaged ? query.limit - open.count : query.limit
     var history = HistoryQuery(limit: rest + 1, recipe: query.recipe, statuses: statuses)
     (history.createdFrom, history.endedFrom) = (query.since, query.endedSince)
-    (history.createdBefore, history.retriesOf) = (query.until, query.retriesOf)
+    (history.createdBefore, history.retriesOf, history.failure) = (query.until, query.retriesOf, query.failure)
     var finished: [RunSummary] = []
     // The history is found by recipe.
     let recipes: [String?] = query.recipe == nil && !query.seen.isEmpty ? query.seen : [query.recipe]
