@@ -24,6 +24,8 @@ struct RunsCommand: DispatchedCommand {
       return try await session.follow(run.id, isOver: run.status.isEnded)
     case "list": return try await list(session)
     case "approvals": return try await ApprovalsCommand(dispatch: dispatch, session: session).run()
+    case "dismiss", "failures", "statistics":
+      return try await RunFailuresCommand(dispatch: dispatch, session: session).run()
     case "watch": return try await RunWatchCommand(dispatch: dispatch, session: session).run()
     default: return try await RunSteering(dispatch: dispatch, session: session).run()
     }

@@ -54,19 +54,23 @@ extension Pages {
     ]
     if recipe.isFaulty || recipe.isOutOfDate { parts.append(Part.status("error", "has errors")) }
     parts += recipe.missing.map { Part.status("uncertain", "needs connection \($0)") }
-    parts.append(self.activity(activity, request))
+    parts.append(self.activity(of: recipe.name, activity, request))
     if let name = recipe.otherName { parts.append(.element("span", ["class": "end"], Part.code(name))) }
     return Markup(parts)
   }
 
   /// What a recipe has done and is about to do: its latest results, the last one's duration, its next slot.
-  private static func activity(_ activity: RecipeActivity, _ request: PageRequest) -> Markup {
+  private static func activity(
+    of recipe: String, _ activity: RecipeActivity, _ request: PageRequest
+  ) -> Markup {
     var parts: [Markup] = []
     if activity.pausedCount > 0 { parts.append(Part.status("paused")) }
     if !activity.latest.isEmpty { parts.append(Part.dots(activity.latest)) }
     var words: [Markup] = []
     if let last = activity.latest.first, let took = last.endedAt.span(since: last.createdAt) {
-      words.append(Part.link("took \(took.inShort)", to: pagePath("runs", last.run)))
+      words.append(
+        .element(
+          "a", ["href": pagePath("runs", last.run)], "took \(took.inShort)", Part.unseen(", the latest run of \(recipe)")))
     }
     if let next = activity.next { words.append("next " + Part.ago(next, request.clock)) }
     if !words.isEmpty {
