@@ -176,26 +176,17 @@ extension Pages {
   ///
   /// Such a recipe is offered neither for a plan nor for a run.
   private static func refusal(of recipe: RecipeRecord, _ request: PageRequest) -> Markup? {
-    var parts: [Markup] = []
-    if let refusal = recipe.refusal {
-      parts.append(.element("p", [:], "A run of it would be refused: \(refusal)."))
-      parts.append(
-        .element(
-          "p", [:], "What is found and what isn't: ", Part.code("errand secrets check \(recipe.file.shellQuoted)")))
-    }
-    if !recipe.missing.isEmpty {
-      let names = joined(recipe.missing.map { "'\($0)'" })
-      let noun = recipe.missing.count == 1 ? "connection" : "connections"
-      parts.append(
-        .element("p", [:], "A run of it would be refused: errand.yaml has no \(noun) \(names)."))
-      parts.append(
-        .element(
-          "p", [:], "Add \(recipe.missing.count == 1 ? "it" : "them") to errand.yaml, below the key ",
-          Part.code("connections"), "; ", Part.link("Connections", to: "/connections"), " shows those that it has."))
-    }
-    if parts.isEmpty { return nil }
-    parts.append(.element("p", [:], "Errand reads errand.yaml again on SIGHUP, and when it starts."))
-    return Part.notice(Markup(parts), kind: "fault")
+    guard let refusal = recipe.refusal else { return nil }
+    let help: Markup =
+      recipe.missing.isEmpty
+      ? "Which secrets are found, and where: " + Part.code("errand secrets check \(recipe.file.shellQuoted)")
+      : "Add \(joined(recipe.missing.map { "'\($0)'" })) to errand.yaml below the key " + Part.code("connections")
+        + ". " + Part.link("Connections", to: "/connections") + " shows those that it has."
+    return Part.notice(
+      .element("p", [:], "A run of it would be refused: \(refusal).") + .element("p", [:], help)
+        + .element(
+          "p", [:], "Until then it can be neither planned nor run here. Errand reads errand.yaml again on SIGHUP, and when it starts."),
+      kind: "fault")
   }
 }
 

@@ -22,7 +22,7 @@ struct MonthSums: Record, Equatable {
   /// How far the file reaches in the index.
   var written = 0
 
-  /// How many bytes of the index a file may lack.
+  /// How many bytes of the index a file may lack: it is written seldom, and a start counts soon what it lacks.
   static let mostUnwritten = 1 << 20
 
   init() {}
@@ -166,7 +166,7 @@ extension History {
       try removeIndex(of: month)
       return try count(month, most: most, isRebuilt: true, &whole)
     }
-    if sums.index - sums.written > MonthSums.mostUnwritten {
+    if sums.index - sums.written > mostUnwritten {
       let bytes = try sums.bytes()
       try onDisk { () throws(FileError) in try fileSystem.write(bytes, to: month.sums) }
       sums.written = sums.index

@@ -87,9 +87,13 @@ final class MonthlyLog<Entry: LogRecord>: Sendable {
   /// The ids of the records that were added last; nil if that isn't known.
   let lastAdded = Mutex<Set<String>?>(nil)
 
-  init(folder: String, fileSystem: any FileSystem) {
+  /// How many bytes of a month's index its file of sums may lack.
+  let mostUnwritten: Int
+
+  init(folder: String, fileSystem: any FileSystem, mostUnwritten: Int = MonthSums.mostUnwritten) {
     self.folder = folder
     self.fileSystem = fileSystem
+    self.mostUnwritten = mostUnwritten
   }
 
   // MARK: - Adding

@@ -174,6 +174,21 @@ import Testing
       $0.file = "r.yaml"
     },
     ListActions(), ListConnections(), ShowStatus(),
+    ListFailures.with {
+      $0.recipe = "r"
+      $0.all = true
+      $0.limit = 3
+    },
+    DismissFailure.with {
+      $0.group = "3fa91c05d2b7e684"
+      $0.seen = instant
+      $0.note = "known"
+    },
+    ShowStatistics.with {
+      $0.recipe = "r"
+      $0.days = 7
+      $0.daily = true
+    },
     ExplainSchedule.with {
       $0.id = "tick"
       $0.at = instant
