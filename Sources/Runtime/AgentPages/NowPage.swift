@@ -182,14 +182,23 @@ extension Pages {
         .refusal(.conflict), "\(found.count) runs have failed so by now; nothing was retried. Look at the page again")
     }
     let key = form["key"].flatMap { $0.trimmed.isEmpty ? nil : $0.trimmed }
+    var (count, refusal): (Int, Problem?) = (0, nil)
     for run in try await notRetried(found, request) {
-      _ = try await request.ask(
-        RetryRun.with {
-          $0.run = run.id
-          // The same form sent twice retries each run once.
-          $0.key = key.flatMap { SHA256.digest(of: Array("\($0)\n\(run.id)".utf8)) }.map { "form-\($0)" }
-        })
+      // The same form sent twice retries each run once.
+      let digest = key.flatMap { SHA256.digest(of: Array("\($0)\n\(run.id)".utf8)) }
+      do throws(Problem) {
+        _ = try await request.ask(
+          RetryRun.with {
+            $0.run = run.id
+            $0.key = digest.map { "form-\($0)" }
+          })
+        count += 1
+      } catch {
+        // One that can't be retried doesn't keep the others from it.
+        refusal = refusal ?? error
+      }
     }
+    if count == 0, let refusal { throw refusal }
     return redirect("/")
   }
 

@@ -11,6 +11,9 @@ package struct ListRecipes: Operation {
   package static let command: String? = "recipes list"
   package static let page: String? = "/recipes"
 
+  @Field("Whether to leave out what the recipes have done and are about to do: latest, next and pausedSchedules.")
+  package var brief = false
+
   package init() {}
 
   package var target: Void { () }
@@ -39,7 +42,7 @@ package struct ListRecipes: Operation {
     on recipes: VisibleRecipes, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> Answer {
     let served = try await agent.steered().servedRecipes().filter { recipes.contain($0.name) }
-    return Answer(served, try await agent.activities(of: served.map(\.name), seeing: recipes))
+    return Answer(served, brief ? [:] : try await agent.activities(of: served.map(\.name), seeing: recipes))
   }
 
   package static func view(_ answer: Answer, for caller: AgentCaller) -> RecipeListAnswer {

@@ -167,7 +167,7 @@ import Testing
       $0.texts = ["t": "one"]
       $0.plan = "00"
     },
-    ShowPlan.with { $0.digest = "00" }, ListRecipes(),
+    ShowPlan.with { $0.digest = "00" }, ListRecipes.with { $0.brief = true },
     ShowRecipe.with { $0.recipe = "r" }, ListTools.with { $0.patterns = ["r-*"] },
     CheckText.with {
       $0.text = "steps: []"
