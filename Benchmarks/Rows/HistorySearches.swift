@@ -111,7 +111,9 @@ struct HistorySearches {
     // The last two months are counted with the first question.
     let since = end.advanced(by: .seconds(-30 * 86_400)) ?? end
     let day = RunSumQuery(firstDay: RunSum.day(of: since))
-    report("statistics of 30 days, for the first time", try await spent { _ = try await store.runSums(day) }.processor, bar: 1500)
+    report(
+      "statistics of 30 days, for the first time", try await spent { _ = try await store.runSums(day) }.processor,
+      bar: 1500)
     report("statistics of 30 days", try await median { _ = try await store.runSums(day) }.processor, bar: 2)
     report("failures of 30 days", try await median { _ = try await store.failures(from: since) }.processor, bar: 2)
     let recipes = (0..<20).map { "recipe-\($0)" }

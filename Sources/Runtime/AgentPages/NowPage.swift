@@ -124,8 +124,10 @@ extension Pages {
     let group = failures.group
     let status =
       group.hasSucceeded
-      ? Part.status("over", "succeeded since") : failures.isRetried ? Part.status("over", "being retried")
-      : Part.status(group.latest.status.rawValue)
+      ? Part.status("over", "succeeded since")
+      : failures.isRetried
+        ? Part.status("over", "being retried")
+        : Part.status(group.latest.status.rawValue)
     let step = group.latest.failure?.step.map { " at \($0)" } ?? ""
     let kind = group.latest.failure.map { Part.words($0.kind.rawValue) } ?? "failure"
     let message = request.seesData ? group.message.map { ": \($0.shortened(to: 90))" } ?? "" : ""

@@ -70,7 +70,8 @@ extension Pages {
     if let last = activity.latest.first, let took = last.endedAt.span(since: last.createdAt) {
       words.append(
         .element(
-          "a", ["href": pagePath("runs", last.run)], "took \(took.inShort)", Part.unseen(", the latest run of \(recipe)")))
+          "a", ["href": pagePath("runs", last.run)], "took \(took.inShort)",
+          Part.unseen(", the latest run of \(recipe)")))
     }
     if let next = activity.next { words.append("next " + Part.ago(next, request.clock)) }
     if !words.isEmpty {
@@ -185,7 +186,9 @@ extension Pages {
     return Part.notice(
       .element("p", [:], "A run of it would be refused: \(refusal).") + .element("p", [:], help)
         + .element(
-          "p", [:], "Until then it can be neither planned nor run here. Errand reads errand.yaml again on SIGHUP, and when it starts."),
+          "p", [:],
+          "Until then it can be neither planned nor run here. Errand reads errand.yaml again on SIGHUP, and when it starts."
+        ),
       kind: "fault")
   }
 }
@@ -198,7 +201,8 @@ extension Part {
     for result in inOrder { words.append(Part.words(result.status.rawValue)) }
     let marks = inOrder.map { Markup.element("i", ["class": "s-\($0.status.rawValue)"]) }
     return .element(
-      "span", ["class": "dots", "role": "img", "aria-label": "Latest results, the last one at the end: \(joined(words))"],
+      "span",
+      ["class": "dots", "role": "img", "aria-label": "Latest results, the last one at the end: \(joined(words))"],
       Markup(marks))
   }
 

@@ -5,15 +5,15 @@ import Basics
 package enum OperationList {
   package static let all: [any Operation.Type] = [
     AnswerStep.self, BackfillSchedule.self, CancelRun.self, CheckText.self, CollectFacts.self, DecideStep.self,
-    DeleteRun.self, DismissFailure.self, DownloadFile.self, DownloadLog.self, DownloadTable.self, DrainWorker.self, EvictWorker.self,
-    ExplainRun.self, ExplainSchedule.self, FindRun.self, FollowRun.self, IssueFormLink.self, IssueLink.self,
-    IssueToken.self, LinkStep.self, ListActions.self, ListApprovals.self, ListConnections.self, ListFailures.self, ListRecipes.self,
-    ListRunFiles.self, ListRuns.self, ListSchedules.self, ListSlots.self, ListSteps.self, ListTokens.self,
-    ListTools.self, ListUpcoming.self, ListWorkers.self, PauseRun.self, PauseSchedule.self, PlanRun.self,
-    ReadLogs.self, ReadOutputs.self, ReadValue.self, ResetSchedule.self, ResolveStep.self, ResumeRun.self,
-    ResumeSchedule.self, RetryRun.self, RevokeToken.self, SendEvent.self, ShowPlan.self, ShowRecipe.self,
-    ShowRun.self, ShowStatistics.self, ShowStatus.self, ShowStep.self, StartRun.self, SubmitRun.self, TriggerSchedule.self,
-    UnlinkAll.self, UnlinkStep.self, WatchRuns.self, YieldFolder.self,
+    DeleteRun.self, DismissFailure.self, DownloadFile.self, DownloadLog.self, DownloadTable.self, DrainWorker.self,
+    EvictWorker.self, ExplainRun.self, ExplainSchedule.self, FindRun.self, FollowRun.self, IssueFormLink.self,
+    IssueLink.self, IssueToken.self, LinkStep.self, ListActions.self, ListApprovals.self, ListConnections.self,
+    ListFailures.self, ListRecipes.self, ListRunFiles.self, ListRuns.self, ListSchedules.self, ListSlots.self,
+    ListSteps.self, ListTokens.self, ListTools.self, ListUpcoming.self, ListWorkers.self, PauseRun.self,
+    PauseSchedule.self, PlanRun.self, ReadLogs.self, ReadOutputs.self, ReadValue.self, ResetSchedule.self,
+    ResolveStep.self, ResumeRun.self, ResumeSchedule.self, RetryRun.self, RevokeToken.self, SendEvent.self,
+    ShowPlan.self, ShowRecipe.self, ShowRun.self, ShowStatistics.self, ShowStatus.self, ShowStep.self, StartRun.self,
+    SubmitRun.self, TriggerSchedule.self, UnlinkAll.self, UnlinkStep.self, WatchRuns.self, YieldFolder.self,
   ]
 
   /// The operation of a name; nil if there is none.

@@ -111,7 +111,8 @@ package final class FileStateStore: LocalStateStore {
     }
     let links = LinkKeyFile(folder: path, fileSystem: fileSystem)
     let store = FileStateStore(
-      shared, logs, blobs, printed, links, maintenance, JournalQueue(writer, workers: workers), chores, trouble, workers)
+      shared, logs, blobs, printed, links, maintenance, JournalQueue(writer, workers: workers), chores, trouble, workers
+    )
     // One that can't be read is refused when it is needed.
     if let key = try? links.key { store.secrets.learn(key) }
     store.secrets.askLinkKey { [weak store] in try? await store?.linkKey() }

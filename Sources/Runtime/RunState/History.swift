@@ -14,7 +14,8 @@ extension RunSummary: LogSummary {
   var span: ClosedRange<Timestamp> { endedAt...endedAt }
   var features: [String] {
     [recipe, status.rawValue, RunSummary.feature(recipe, status)]
-      + (retryOf.map { [RunSummary.feature(retryOf: $0)] } ?? []) + (failure.map { [RunSummary.feature($0.group)] } ?? [])
+      + (retryOf.map { [RunSummary.feature(retryOf: $0)] } ?? [])
+      + (failure.map { [RunSummary.feature($0.group)] } ?? [])
   }
 
   /// A feature of a run by recipe and status, because either alone may be common where both together are rare.

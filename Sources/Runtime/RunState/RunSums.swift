@@ -187,7 +187,8 @@ package struct RunSums: Sendable, Equatable {
   }
 
   /// The latest results of recipes from an instant on, the latest first, by the recipes' names.
-  package static func latest(of recipes: [String], from instant: Timestamp, in parts: [RunSums]) -> [String: [RunResult]]
+  package static func latest(of recipes: [String], from instant: Timestamp, in parts: [RunSums]) -> [String:
+    [RunResult]]
   {
     var found: [String: [RunResult]] = [:]
     for recipe in recipes {

@@ -439,7 +439,8 @@ extension RunRecord {
       guard let reference = event.change else { throw .changesNoRun }
       try change(reference.step) { $0.change = ValueState(nil) }
     case .runCreated, .eventReceived, .eventConsumed, .eventsForgotten, .eventGathered, .failureDismissed, .filesSeen,
-      .scheduleSet, .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided, .connectionUsed, .tokenIssued, .tokenRevoked:
+      .scheduleSet, .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided, .connectionUsed, .tokenIssued,
+      .tokenRevoked:
       throw .changesNoRun
     }
   }

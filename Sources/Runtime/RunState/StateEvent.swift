@@ -60,7 +60,8 @@ package indirect enum StateEvent: Sendable, Equatable {
       runEnded
     case runNoted, runPlaced, valueSet, valueRemoved, stepWaits, answerGiven, decisionGiven, linkMade, linksEnded
     case eventReceived, eventConsumed
-    case eventsForgotten, eventGathered, failureDismissed, filesSeen, scheduleSet, scheduleRemoved, schedulePaused, scheduleReset,
+    case eventsForgotten, eventGathered, failureDismissed, filesSeen, scheduleSet, scheduleRemoved, schedulePaused,
+      scheduleReset,
       slotDecided
     case connectionUsed, tokenIssued, tokenRevoked
   }

@@ -94,7 +94,8 @@ extension StateEvent {
     case .stepWaits(let event): event.wait.fields?.isTooDeep ?? false
     case .answerGiven(let event): event.decision.fields?.isTooDeep ?? false
     case .runClaimed, .runPlaced, .runStatusChanged, .cancelRequested, .valueRemoved, .decisionGiven, .linkMade,
-      .linksEnded, .eventConsumed, .eventsForgotten, .eventGathered, .failureDismissed, .filesSeen, .scheduleRemoved, .schedulePaused,
+      .linksEnded, .eventConsumed, .eventsForgotten, .eventGathered, .failureDismissed, .filesSeen, .scheduleRemoved,
+      .schedulePaused,
       .scheduleReset, .connectionUsed, .tokenIssued, .tokenRevoked:
       false
     case .slotDecided(let slot): slot.inputs?.isTooDeep ?? false

@@ -274,7 +274,8 @@ package struct StoreConformance {
   private mutating func checkDismissals() async throws(StateError) {
     func dismissed(_ group: String, _ seconds: Int) -> FailureDismissed {
       FailureDismissed(
-        at: Self.instant(seconds), group: group, recipe: "s", until: Self.instant(seconds - 1), by: "ann", note: "known")
+        at: Self.instant(seconds), group: group, recipe: "s", until: Self.instant(seconds - 1), by: "ann", note: "known"
+      )
     }
     try await store.append(.failureDismissed(dismissed("bb", 0)))
     try await store.append([.failureDismissed(dismissed("aa", 1)), .failureDismissed(dismissed("bb", 2))])
