@@ -27,23 +27,22 @@ extension Pages {
       questions(asking, request) + urgent.markup + [
         Part.heading("Running", count: busy.openCount - unclaimable.count),
         Part.rows(
-          running.prefix(mostRunning).map { openRow($0, request) }, orElse: "No run is open.", isDense: true),
+          running.prefix(mostRunning).map { lowRow($0, request) }, orElse: "No run is open.", isDense: true),
         busy.openCount - unclaimable.count > mostRunning
           ? .element("p", [:], "The latest \(mostRunning) are shown. ", Part.link("All open runs", to: "/runs"))
           : .nothing,
       ]
-    var content: [Markup] = [
-      .element("h1", [:], "Now"),
+    let start: Markup =
+      request.may(.start)
+      ? .element("a", ["class": "button main", "href": "/recipes"], "Start a recipe") : .nothing
+    let content: [Markup] = [
+      .element(
+        "div", ["class": "head"], .element("h1", [:], "Now"), start,
+        .element("a", ["class": "button", "href": "/runs"], "All runs")),
       .element(
         "div", ["class": "now"], .element("div", [:], Markup(lists)),
         .element("div", [:], Part.heading("Next"), Markup(coming.markup), worst)),
     ]
-    if request.may(.start) {
-      content.append(
-        .element(
-          "p", ["class": "actions"], .element("a", ["class": "button main", "href": "/recipes"], "Start a recipe"),
-          .element("a", ["class": "button", "href": "/runs"], "All runs")))
-    }
     let announcement =
       "\(counted(urgent.count, "matter")) to look at, \(counted(asking.openCount, "run")) with questions."
     var live = PageFrame.Live(seconds: 5, announcement: announcement)
@@ -63,7 +62,7 @@ extension Pages {
       let act = request.may(.approve) && request.seesData && step.asks(request.caller.name) ? step.callToAct : "Show"
       return Markup([
         .element(
-          "span", ["class": "grow"], Part.link(run.recipe, to: pagePath("runs", run.id)),
+          "span", ["class": "grow line"], Part.link(run.recipe, to: pagePath("runs", run.id)),
           .element("span", ["class": "quiet"], Markup(prompt?.firstLine.shortened(to: 80) ?? "Step \(step.path)"))),
         .element("span", ["class": "end"], "asked ", Part.ago(step.startedAt, request.clock)),
         .element(
@@ -155,15 +154,29 @@ extension Pages {
       dismiss.fields = [("seen", "\(group.latest.endedAt)")]
       actions.append(Part.button(dismiss))
     }
-    let often = group.count == 1 ? "failed" : "failed \(group.count) times"
+    // The status beside it says that it failed, unless the group is settled.
+    let often = (failures.isSettled ? "failed " : "") + (group.count == 1 ? "once" : "\(group.count) times")
     return Markup([
       status,
       .element(
         "span", ["class": failures.isSettled ? "grow quiet" : "grow"],
         Part.link(group.recipe, to: pagePath("runs", group.latest.id)),
-        Markup(" \(often), latest ") + Part.ago(group.latest.endedAt, request.clock),
+        Markup(" \(often), "),
+        .element("span", ["class": "small"], "latest ", Part.ago(group.latest.endedAt, request.clock)),
         .element("span", ["class": "quiet"], Markup("\(kind)\(step)\(message)"))),
       .element("span", ["class": "do"], Markup(actions)),
+    ])
+  }
+
+  /// An open run in one line.
+  private static func lowRow(_ run: RunRecord, _ request: PageRequest) -> Markup {
+    let reason = request.seesData ? run.reason?.firstLine.shortened(to: 120) ?? "" : ""
+    return Markup([
+      Part.status(of: run),
+      .element(
+        "span", ["class": "grow line"], Part.link(run.recipe, to: pagePath("runs", run.id)),
+        .element("span", ["class": "quiet"], Markup(reason))),
+      .element("span", ["class": "end"], "began ", Part.ago(run.createdAt, request.clock)),
     ])
   }
 

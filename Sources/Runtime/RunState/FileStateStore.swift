@@ -235,7 +235,8 @@ package final class FileStateStore: LocalStateStore {
   ) async throws(StateError) -> Outcome {
     try await onFilesThread { [logs, published] () throws(StateError) in
       try logs.history.withSums(from: instant) {
-        published.state.withLock { state in state.ended.map { RunSummary($0) } }
+        // Summed up without the lock, because the journal waits for it.
+        published.state.withLock { $0.ended }.map { RunSummary($0) }
       } _: {
         body($0)
       }

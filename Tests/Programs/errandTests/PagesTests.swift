@@ -580,11 +580,23 @@ import Testing
     }
     now = try await browser.get("/").text
     #expect(now.contains("succeeded since") && now.contains("<h2>Needs attention</h2>"), "\(now)")
+    let listed = try await bench.program.call("runs", "failures", "--json").json["items"]?.list?.first
+    #expect(listed?["recipe"]?.string == "shaky" && listed?["hasSucceeded"] == .bool(true))
+    #expect(listed?["message"]?.string?.contains("#") == true && listed?["count"]?.int == 1)
+    let table = try await bench.program.call("runs", "failures").out
+    #expect(table.contains("succeeded since") && table.contains(listed?["id"]?.string ?? "-"))
+    let statistics = try await bench.program.call("runs", "statistics", "shaky").out
+    #expect(statistics.contains("50 % of 2"), "\(statistics)")
     let dismiss = try #require(now.components(separatedBy: "action=\"").first { $0.contains("/dismiss\"") })
     let address = String(dismiss.prefix { $0 != "\"" })
     let seen = try #require(dismiss.components(separatedBy: "name=\"seen\" value=\"").last?.prefix { $0 != "\"" })
     #expect(try await browser.post(address, ["seen": String(seen)]).headers["Location"] == "/")
     #expect(try await browser.get("/").text.contains("Nothing: no run needs a person"))
+    #expect(try await bench.program.call("runs", "failures").error.contains("no run failed in the last 30 days"))
+    let all = try await bench.program.call("runs", "failures", "--all", "--json").json["items"]?.list?.first
+    #expect(all?["isDismissed"] == .bool(true) && all?["dismissedAt"]?.string != nil)
+    let unknown = try await bench.program.call("runs", "dismiss", "0000000000000000")
+    #expect(unknown.code != 0 && unknown.error.contains("see: errand runs failures"))
     let list = try await browser.get("/recipes?find=SHAK").text
     #expect(list.contains("<i class=\"s-failed\"></i><i class=\"s-succeeded\"></i>"), "\(list)")
     #expect(!list.contains("/recipes/quick"))

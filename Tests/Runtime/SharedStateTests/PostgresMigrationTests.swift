@@ -1,3 +1,4 @@
+import Basics
 import PostgresClient
 import PostgresTestKit
 import RunState
