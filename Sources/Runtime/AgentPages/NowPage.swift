@@ -78,7 +78,7 @@ extension Pages {
     ]
   }
 
-  // MARK: What needs attention
+  // MARK: Needs attention
 
   /// The part about runs and failures that a person has to look at.
   private struct Urgent {

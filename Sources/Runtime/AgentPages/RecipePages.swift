@@ -13,7 +13,7 @@ extension Pages {
       guard let wanted else { return true }
       return "\(recipe.name) \(recipe.summary ?? "") \(recipe.file)".lowercasedASCII.contains(wanted)
     }
-    // What needs a person comes first.
+    // Recipes that need a person come first.
     let all = found.filter(\.needsLook) + found.filter { !$0.needsLook }
     let rows = all.dropFirst(first).prefix(PageRequest.mostRows).map { recipe in
       row(of: recipe, listed.activities[recipe.name] ?? RecipeActivity(), request)
@@ -59,7 +59,7 @@ extension Pages {
     return Markup(parts)
   }
 
-  /// What a recipe has done and is about to do: its latest results, the last one's duration, its next slot.
+  /// The latest results of a recipe, the last one's duration, and its next slot.
   private static func activity(
     of recipe: String, _ activity: RecipeActivity, _ request: PageRequest
   ) -> Markup {

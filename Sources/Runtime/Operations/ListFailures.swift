@@ -57,7 +57,7 @@ package struct ListFailures: Operation {
   }
 }
 
-/// A group of failures, and what became of them.
+/// A group of failures, and whether it needs a person.
 package struct ListedFailures: Record, Equatable {
   package var group: FailureGroup
   /// Whether an open run retries the latest of them.
@@ -80,7 +80,7 @@ package struct ListedFailures: Record, Equatable {
   /// Whether a person dismissed it, and it hasn't failed since.
   package var isDismissed: Bool { dismissal.map { $0.until >= group.latest.endedAt } ?? false }
 
-  /// Whether nobody has to do anything about it.
+  /// Whether no person has to do anything about it.
   package var isSettled: Bool { group.hasSucceeded || isRetried || isDismissed }
 }
 

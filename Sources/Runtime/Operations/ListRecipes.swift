@@ -11,7 +11,7 @@ package struct ListRecipes: Operation {
   package static let command: String? = "recipes list"
   package static let page: String? = "/recipes"
 
-  @Field("Whether to leave out what the recipes have done and are about to do: latest, next and pausedSchedules.")
+  @Field("Whether to leave out latest, next and pausedSchedules.")
   package var brief = false
 
   package init() {}
@@ -20,7 +20,7 @@ package struct ListRecipes: Operation {
 
   package struct Answer: Record, OperationAnswer {
     package var recipes: [RecipeRecord]
-    /// What the recipes have done and are about to do, by their names; none of a recipe that has done nothing.
+    /// The latest results and the next slots of recipes, by their names; a recipe that has neither is left out.
     package var activities: [String: RecipeActivity]
 
     package init(_ recipes: [RecipeRecord], _ activities: [String: RecipeActivity] = [:]) {
@@ -59,7 +59,7 @@ package struct ListRecipes: Operation {
   }
 }
 
-/// What a recipe has done, and is about to do.
+/// The latest results of a recipe, and its next slot.
 package struct RecipeActivity: Record, Equatable {
   /// The latest results of the last 60 days, at most ten, the latest first.
   package var latest: [RunResult] = []

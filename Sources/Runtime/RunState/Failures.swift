@@ -97,7 +97,7 @@ package struct FailureGroup: Record, Equatable {
   package var id: String { latest.failure?.group ?? "" }
   package var recipe: String { latest.recipe }
 
-  /// What the messages have in common: without their numbers.
+  /// The text that the messages have in common: without their numbers.
   package var message: String? { latest.reason.map(FailureMark.pattern) }
 
   /// Whether a run is one of the group's.

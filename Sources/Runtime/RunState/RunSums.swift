@@ -1,5 +1,5 @@
-/// What is known of many finished runs without their records: how many had each result on each day, the latest of each
-/// recipe, and the groups of failures.
+/// Sums up finished runs, so that questions about many of them need no records: how many had each result on each day,
+/// the latest of each recipe, and the groups of failures.
 ///
 /// Days are those of UTC. The time of a run is from its acceptance to its end, in whole milliseconds.
 package import Basics
@@ -118,7 +118,7 @@ package struct RunSums: Sendable, Equatable {
     var took = 0
   }
 
-  /// What is known of the runs of a recipe.
+  /// The sums of the runs of a recipe.
   fileprivate struct OfRecipe: Equatable {
     var totals: [Key: Total] = [:]
     /// The latest results, the latest first.

@@ -84,7 +84,7 @@ package protocol StateStore: Sendable {
   func latestResults(of recipes: [String], from instant: Timestamp) async throws(StateError) -> [String: [RunResult]]
   /// The groups of the failures since an instant, the latest first; they are counted from the beginning of its day.
   func failures(from instant: Timestamp) async throws(StateError) -> [FailureGroup]
-  /// What people dismissed, in the order of the groups' ids.
+  /// The dismissals of failures by people, in the order of the groups' ids.
   func dismissals() async -> [FailureDismissed]
 
   /// The settled slots that match, latest first.
