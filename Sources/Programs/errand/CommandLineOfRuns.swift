@@ -68,6 +68,29 @@ let runsCommand = Command(
       ],
       examples: [.init("runs approvals", "Shows who may decide, until when, and the command to type.")]),
     Command(
+      "failures", "Lists the failures of the last 30 days in groups of those that look alike.",
+      options: [
+        .option("recipe", "NAME", "Only failures of that recipe.", .name(.recipe)),
+        .flag("all", "Lists the groups, too, that a person dismissed."),
+        .option("limit", short: "n", "COUNT", "The maximum number of groups (100).", .int(1...1000)), json,
+      ],
+      examples: [.init("runs failures", "Shows which failures need a person, how often, and since when.")]),
+    Command(
+      "dismiss", "Dismisses failures that look alike: they aren't listed until a run fails so again.",
+      arguments: [.required("failures", "The id of the group, as 'runs failures' lists it.", .text)],
+      options: [.option("note", "TEXT", "The note to record.", .text)],
+      examples: [
+        .init("runs dismiss 3fa91c05d2b7e684 --note 'The service was down.'", "Dismisses them, and says why.")
+      ]),
+    Command(
+      "statistics", "Counts the runs of recipes that succeeded and failed, and says how long they took.",
+      arguments: [.optional("recipe", "The recipe's name; all recipes if left out.", .name(.recipe))],
+      options: [
+        .option("days", "COUNT", "The number of days, today included (30).", .int(1...366)),
+        .flag("daily", "Counts each day; days are those of UTC."), json,
+      ],
+      examples: [.init("runs statistics weekly-report --days 7 --daily", "Shows the results of each day of a week.")]),
+    Command(
       "watch", "Prints a line for each change of a run: when it begins, waits, pauses or ends. Ctrl-C ends it.",
       options: [.flag("json", "Prints a JSON object for each change.")],
       examples: [.init("runs watch", "Shows the changes of all runs of the folder's agent.")]),

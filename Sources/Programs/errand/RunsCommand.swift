@@ -26,6 +26,8 @@ struct RunsCommand: DispatchedCommand {
     case "approvals": return try await ApprovalsCommand(dispatch: dispatch, session: session).run()
     case "count": return try await RunSelection(dispatch: dispatch, session: session).count()
     case "steer": return try await RunSelection(dispatch: dispatch, session: session).steer()
+    case "dismiss", "failures", "statistics":
+      return try await RunFailuresCommand(dispatch: dispatch, session: session).run()
     case "watch": return try await RunWatchCommand(dispatch: dispatch, session: session).run()
     default: return try await RunSteering(dispatch: dispatch, session: session).run()
     }

@@ -88,7 +88,7 @@ struct TokenCommand: DispatchedCommand {
   ) async {
     if recipes.isEmpty { return }
     // A token for an agent elsewhere may be unable to see them.
-    guard var names = try? await requests.ask(ListRecipes()).recipes.map(\.name) else { return }
+    guard var names = try? await requests.ask(ListRecipes.with { $0.brief = true }).recipes.map(\.name) else { return }
     // Only an agent that serves has read them.
     if names.isEmpty, !workspace.isElsewhere {
       names = ((try? workspace.recipeFiles()) ?? []).compactMap { workspace.recipe($0, among: .null).recipe?.name }

@@ -191,6 +191,7 @@ extension ScheduleHost {
     record.findings = findings(of: item.file)
     record.text = item.texts[item.file]?.string.map { store.secrets.finder.redact($0) }
     record.refusal = await refusal(recipe, .map(ValueMap()))
+    if !isSandbox { record.missing = item.missing }
     return record
   }
 }

@@ -90,6 +90,16 @@ extension Pages {
         response.status = 422
         return response
       }
+    case ("failures", "dismiss"):
+      let seen = text("seen")
+      _ = try await request.ask(
+        DismissFailure.with {
+          $0.group = name
+          $0.seen = seen.flatMap { Timestamp($0) }
+          $0.note = text("note")
+        })
+      return redirect("/")
+    case ("failures", "retry"): return try await retryAll(request, name, form)
     case ("schedules", "pause"):
       _ = try await request.ask(
         PauseSchedule.with {

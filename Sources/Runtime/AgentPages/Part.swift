@@ -58,9 +58,11 @@ package enum Part {
   }
 
   /// A list of rows; a sentence if there are none.
-  static func rows(_ rows: [Markup], orElse sentence: Markup) -> Markup {
+  ///
+  /// - Parameter isDense: Whether the rows are low, on a page with several lists.
+  static func rows(_ rows: [Markup], orElse sentence: Markup, isDense: Bool = false) -> Markup {
     if rows.isEmpty { return .element("p", ["class": "none"], sentence) }
-    return .element("ul", ["class": "rows"], Markup(rows.map { .element("li", [:], $0) }))
+    return .element("ul", ["class": isDense ? "rows dense" : "rows"], Markup(rows.map { .element("li", [:], $0) }))
   }
 
   /// A table with headings, which scrolls in a box of its own where it is too wide.

@@ -7,14 +7,16 @@ import RunState
 
 extension Pages {
   static func recipes(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
-    let (all, first) = (try await request.ask(ListRecipes()).recipes, request.first)
-    let rows = all.dropFirst(first).prefix(PageRequest.mostRows).map { recipe -> Markup in
-      .element(
-        "span", ["class": "grow"], Part.link(recipe.name, to: pagePath("recipes", recipe.name)),
-        .element("span", ["class": "quiet"], Markup(recipe.summary?.shortened(to: 200) ?? "")))
-        + (recipe.isFaulty || recipe.isOutOfDate ? Part.status("error", "has errors") : .nothing)
-        + Markup(recipe.missing.map { Part.status("uncertain", "needs connection \($0)") })
-        + (recipe.otherName.map { .element("span", ["class": "end"], Part.code($0)) } ?? .nothing)
+    let (listed, first) = (try await request.ask(ListRecipes()), request.first)
+    let wanted = request.given("find")?.lowercasedASCII
+    let found = listed.recipes.filter { recipe in
+      guard let wanted else { return true }
+      return "\(recipe.name) \(recipe.summary ?? "") \(recipe.file)".lowercasedASCII.contains(wanted)
+    }
+    // Recipes that need a person come first.
+    let all = found.filter(\.needsLook) + found.filter { !$0.needsLook }
+    let rows = all.dropFirst(first).prefix(PageRequest.mostRows).map { recipe in
+      row(of: recipe, listed.activities[recipe.name] ?? RecipeActivity(), request)
     }
     var tools: Markup = .element(
       "p", [:], Part.link("Actions", to: "/actions"), ": the actions that steps can call, with their fields.")
@@ -29,11 +31,78 @@ extension Pages {
     }
     let faulty = all.count { $0.isFaulty || $0.isOutOfDate }
     let announcement = "\(counted(all.count, "recipe")), \(faulty) with errors"
+    var live = PageFrame.Live(seconds: 5, announcement: announcement)
+    live.until = listed.activities.values.compactMap(\.next).min()
+    let search = Markup.element(
+      "form", ["class": "filter", "method": "get", "action": "/recipes", "role": "search"],
+      .element(
+        "label", [:], "Name or purpose",
+        .element("input", ["name": "find", "type": "search", "value": request.given("find"), "autocomplete": "off"])),
+      .element("button", [:], "Search"),
+      wanted == nil ? .nothing : .element("a", ["class": "button", "href": "/recipes"], "All"))
     return request.frame(
-      "Recipes", "/recipes", live: .init(seconds: 5, announcement: announcement), .element("h1", [:], "Recipes"),
-      Part.rows(rows, orElse: "No recipe is served. Errand serves the recipes in the folder 'recipes'."),
+      "Recipes", "/recipes", live: live, .element("h1", [:], "Recipes"), search,
+      Part.rows(
+        rows,
+        orElse: wanted == nil
+          ? "No recipe is served. Errand serves the recipes in the folder 'recipes'." : "No recipe matches."),
       Part.pager(first, rows.count, of: all.count, by: PageRequest.mostRows) { request.page(from: $0, "recipes") },
       Part.heading("For writing recipes"), tools)
+  }
+
+  private static func row(of recipe: RecipeRecord, _ activity: RecipeActivity, _ request: PageRequest) -> Markup {
+    var parts: [Markup] = [
+      .element(
+        "span", ["class": "grow"], Part.link(recipe.name, to: pagePath("recipes", recipe.name)),
+        .element("span", ["class": "quiet"], Markup(recipe.summary?.shortened(to: 200) ?? "")))
+    ]
+    if recipe.isFaulty || recipe.isOutOfDate { parts.append(Part.status("error", "has errors")) }
+    parts += recipe.missing.map { Part.status("uncertain", "needs connection \($0)") }
+    parts.append(self.activity(of: recipe.name, activity, request))
+    if let name = recipe.otherName { parts.append(.element("span", ["class": "end"], Part.code(name))) }
+    return Markup(parts)
+  }
+
+  /// The latest results of a recipe, the last one's duration, and its next slot.
+  private static func activity(
+    of recipe: String, _ activity: RecipeActivity, _ request: PageRequest
+  ) -> Markup {
+    var parts: [Markup] = []
+    if activity.pausedCount > 0 { parts.append(Part.status("paused")) }
+    if !activity.latest.isEmpty { parts.append(Part.dots(activity.latest)) }
+    var words: [Markup] = []
+    if let last = activity.latest.first, let took = last.endedAt.span(since: last.createdAt) {
+      words.append(
+        .element(
+          "a", ["href": pagePath("runs", last.run)], "took \(took.inShort)",
+          Part.unseen(", the latest run of \(recipe)")))
+    }
+    if let next = activity.next { words.append("next " + Part.ago(next, request.clock)) }
+    if !words.isEmpty {
+      let joined = words.enumerated().map { $0.offset == 0 ? $0.element : ", " + $0.element }
+      parts.append(.element("span", ["class": "end"], Markup(joined)))
+    }
+    return Markup(parts)
+  }
+
+  /// How the runs of the last 30 days went, in a fact and a bar a day.
+  private static func statistics(of recipe: String, _ request: PageRequest) async throws(Problem) -> [Markup] {
+    let answer = try await request.ask(
+      ShowStatistics.with {
+        $0.recipe = recipe
+        $0.daily = true
+      })
+    guard let statistics = answer.recipes.first else { return [] }
+    let counts = RunStatus.allCases.compactMap { status in
+      statistics.totals.counts[status].map { "\($0) \(Part.words(status.rawValue))" }
+    }
+    return [
+      Part.heading("Last 30 days"),
+      Part.facts([
+        ("Runs", Markup(joined(counts))), ("Succeeded", statistics.totals.successInWords.map { Markup($0) }),
+        ("Took", statistics.totals.average.map { Markup("\($0.inShort), the average of successes") }),
+      ]), Part.days(statistics.days, from: answer.firstDay, to: answer.endDay),
+    ]
   }
 
   static func recipe(_ request: PageRequest, _ name: String) async throws(Problem) -> HTTPServerResponse {
@@ -89,16 +158,12 @@ extension Pages {
           .element("p", [:], sentence) + Markup(recipe.findings.prefix(mostFindings).map(places.finding)),
           kind: "fault"))
     }
-    if let refusal = recipe.refusal {
-      content.append(
-        Part.notice(
-          .element("p", [:], "A run of it would be refused: \(refusal).")
-            + .element("p", [:], "Errand reads errand.yaml again on SIGHUP, and when it starts."),
-          kind: "fault"))
-    }
-    if !recipe.isFaulty, request.may(.start) {
+    let refusal = refusal(of: recipe, request)
+    if let refusal { content.append(refusal) }
+    if !recipe.isFaulty, refusal == nil, request.may(.start) {
       content.append(start.markup)
     }
+    content += try await statistics(of: recipe.name, request)
     if !recipe.actions.isEmpty {
       let rows = recipe.actions.sorted { $0.key.precedesByScalars($1.key) }.map { action, effect in
         [
@@ -179,7 +244,79 @@ private struct FindingPlaces {
   }
 }
 
+extension Pages {
+  /// Why a run of a recipe would be refused, and what helps; nil if it wouldn't be.
+  ///
+  /// Such a recipe is offered neither for a plan nor for a run.
+  private static func refusal(of recipe: RecipeRecord, _ request: PageRequest) -> Markup? {
+    guard let refusal = recipe.refusal else { return nil }
+    let help: Markup =
+      recipe.missing.isEmpty
+      ? "Which secrets are found, and where: " + Part.code("errand secrets check \(recipe.file.shellQuoted)")
+      : "Add \(joined(recipe.missing.map { "'\($0)'" })) to errand.yaml below the key " + Part.code("connections")
+        + ". " + Part.link("Connections", to: "/connections") + " shows those that it has."
+    return Part.notice(
+      .element("p", [:], "A run of it would be refused: \(refusal).") + .element("p", [:], help)
+        + .element(
+          "p", [:],
+          "Until then it can be neither planned nor run here. Errand reads errand.yaml again on SIGHUP, and when it starts."
+        ),
+      kind: "fault")
+  }
+}
+
+extension Part {
+  /// The latest results of a recipe as marks, the latest on the right.
+  fileprivate static func dots(_ latest: [RunResult]) -> Markup {
+    let inOrder = latest.reversed()
+    var words: [String] = []
+    for result in inOrder { words.append(Part.words(result.status.rawValue)) }
+    let marks = inOrder.map { Markup.element("i", ["class": "s-\($0.status.rawValue)"]) }
+    return .element(
+      "span",
+      ["class": "dots", "role": "img", "aria-label": "Latest results, the last one at the end: \(joined(words))"],
+      Markup(marks))
+  }
+
+  /// A bar for each of some days: how many runs succeeded, and above them how many failed.
+  fileprivate static func days(_ days: [(day: Int, totals: RunTotals)], from first: Int, to end: Int) -> Markup {
+    let most = max(1, days.map { $0.totals.succeeded &+ $0.totals.failed }.max() ?? 1)
+    let (width, height) = (10, 60)
+    var bars: [Markup] = []
+    func bar(_ day: Int, _ count: Int, above below: Int, _ kind: String) {
+      guard count > 0 else { return }
+      // A day with one run among many is seen, too.
+      let (size, base) = (max(2, height * count / most), height * below / most)
+      bars.append(
+        .element(
+          "rect",
+          [
+            "class": kind, "x": "\((day - first) * width + 1)", "y": "\(max(0, height - base - size))",
+            "width": "\(width - 2)", "height": "\(size)",
+          ]))
+    }
+    for (day, totals) in days where (first..<end).contains(day) {
+      bar(day, totals.succeeded, above: 0, "f-good")
+      bar(day, totals.failed, above: totals.succeeded, "f-bad")
+    }
+    let failing = days.count { $0.totals.failed > 0 }
+    let label =
+      "Runs of each day from \(CivilDate(daysSinceEpoch: first)) to \(CivilDate(daysSinceEpoch: end - 1)): at most \(most) a day, failures on \(counted(failing, "day"))"
+    return .element(
+      "div", ["class": "bar days"],
+      .element(
+        "svg",
+        [
+          "viewBox": "0 0 \((end - first) * width) \(height)", "preserveAspectRatio": "none", "role": "img",
+          "aria-label": label,
+        ], Markup(bars)))
+  }
+}
+
 extension RecipeRecord {
+  /// Whether a person has to look at it.
+  fileprivate var needsLook: Bool { isFaulty || isOutOfDate || !missing.isEmpty }
+
   /// The name of its file, if that isn't the recipe's.
   fileprivate var otherName: String? {
     let last = file.split(separator: "/").last.map { String($0) } ?? file

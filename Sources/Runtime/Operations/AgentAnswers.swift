@@ -357,6 +357,10 @@ package struct RecipeAnswer: FieldSet {
   @Field("The JSON Schema of the inputs.") package var inputs: Value?
   @Field("The ids of the recipe's schedules.") package var schedules: [String] = []
   @Field("The effects of the actions that the recipe can call, by name.") package var actions: [String: String] = [:]
+  @Field("In a list: the latest results of the last 60 days, at most ten, the latest first.")
+  package var latest: [ResultAnswer] = []
+  @Field("In a list: the next slot of its schedules.") package var next: Timestamp?
+  @Field("In a list: how many of its schedules are paused.") package var pausedSchedules: Int?
   @Field("The text of the file.") package var text: String?
   @Field("The findings of the check, errors and warnings.") package var findings: [FindingAnswer] = []
 

@@ -14,7 +14,7 @@ extension AgentParts {
     let lastOpen = query.isPaged ? query.after.flatMap(RunListQuery.openRun) : nil
     // Also where no finished run is asked for.
     if let cursor = query.after, lastOpen == nil { _ = try RunListQuery.placed(cursor) }
-    if query.after == nil || lastOpen != nil, query.hasOpenRuns {
+    if query.failure == nil, query.after == nil || lastOpen != nil, query.hasOpenRuns {
       var asked = query.ofOpenRuns
       asked.idBefore = lastOpen
       (open, count) = await store.latestOpenRuns(asked, limit: query.isPaged ? query.limit : .max)

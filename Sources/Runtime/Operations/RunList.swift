@@ -69,6 +69,8 @@ package struct RunListQuery: Sendable {
   package var endedSince: Timestamp?
   /// Only retries of these runs, if there are any.
   package var retriesOf: Set<String> = []
+  /// Only failures of that group.
+  package var failure: String?
   /// The last run of the page before, as its answer named it: the end and the id of a finished one, after which no open
   /// runs are listed, or of pages also an open one after `open:`.
   package var after: String?
@@ -78,8 +80,6 @@ package struct RunListQuery: Sendable {
   package var needsPerson: Bool?
   /// Only retries and repeats of that run.
   package var againOf: String?
-  /// Only failures of that group.
-  package var failure: String?
   package var filter = RunFilter()
 
   package init(

@@ -218,6 +218,33 @@ package final class FileStateStore: LocalStateStore {
     }
   }
 
+  package func runSums(_ query: RunSumQuery) async throws(StateError) -> [RunSum] {
+    try await withSums(from: RunSum.start(ofDay: query.firstDay)) { RunSums.sums(query, in: $0) }
+  }
+
+  package func latestResults(
+    of recipes: [String], from instant: Timestamp
+  ) async throws(StateError) -> [String: [RunResult]] {
+    try await withSums(from: instant) { RunSums.latest(of: recipes, from: instant, in: $0) }
+  }
+
+  package func failures(from instant: Timestamp) async throws(StateError) -> [FailureGroup] {
+    try await withSums(from: instant) { RunSums.failures(from: instant, in: $0) }
+  }
+
+  private func withSums<Outcome: Sendable>(
+    from instant: Timestamp, _ body: @escaping @Sendable ([RunSums]) -> Outcome
+  ) async throws(StateError) -> Outcome {
+    try await onFilesThread { [logs, published] () throws(StateError) in
+      try logs.history.withSums(from: instant) {
+        // Summed up without the lock, because the journal waits for it.
+        published.state.withLock { $0.ended }.map { RunSummary($0) }
+      } _: {
+        body($0)
+      }
+    }
+  }
+
   package func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] {
     guard query.limit > 0 else { return [] }
     let recent = published.state.withLock { $0.slots }.reversed().filter(query.matches)

@@ -15,6 +15,7 @@ extension RunSummary: LogSummary {
   var features: [String] {
     [recipe, status.rawValue, RunSummary.feature(recipe, status)]
       + (again.map { [RunSummary.feature(againOf: $0)] } ?? [])
+      + (failure.map { [RunSummary.feature($0.group)] } ?? [])
   }
 
   /// A feature of a run by recipe and status, because either alone may be common where both together are rare.
@@ -22,6 +23,9 @@ extension RunSummary: LogSummary {
 
   /// A feature of a retry, and of a repeat.
   fileprivate static func feature(againOf run: String) -> String { "retry of \(run)" }
+
+  /// A feature of a failure.
+  fileprivate static func feature(_ group: String) -> String { "failure \(group)" }
 }
 
 extension History {
@@ -56,7 +60,10 @@ extension History {
     if let statuses = query.statuses, statuses.count < 3 {
       search.needles.append(statuses.map { ",\"status\":\"\($0.rawValue)\"," })
     }
+    if let failure = query.failure { search.needles.append([",\"failure\":{\"group\":\(JSON.quoted(failure)),"]) }
     switch (query.recipe, query.statuses) {
+    // A block from before there were groups has no failure of one.
+    case (_, _) where query.failure != nil: search.features = query.failure.map { [RunSummary.feature($0)] }
     case (let recipe?, let statuses?): search.features = statuses.map { RunSummary.feature(recipe, $0) }
     case (let recipe?, nil): search.features = [recipe]
     case (nil, let statuses?): search.features = statuses.map(\.rawValue)

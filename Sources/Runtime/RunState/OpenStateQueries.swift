@@ -137,6 +137,9 @@ extension LocalStateStore {
     look { state in state.sessions.values.sorted { $0.sha256.precedesByScalars($1.sha256) } }
   }
   package func session(_ sha256: String) async -> SessionBegan? { look { $0.sessions[sha256] } }
+  package func dismissals() async -> [FailureDismissed] {
+    look { state in state.dismissals.values.sorted { $0.group.precedesByScalars($1.group) } }
+  }
   package func connectionUse(of connection: String) async -> ConnectionUse? { look { $0.connections[connection] } }
   package func keyed(
     _ key: RunKey, of recipe: String, at instant: Timestamp

@@ -20,6 +20,8 @@ package struct State: Sendable, Equatable {
   package internal(set) var tokens: [String: TokenIssued] = [:]
   /// The logins of browsers, by the SHA-256 of their texts.
   package internal(set) var sessions: [String: SessionBegan] = [:]
+  /// The failures that people dismissed, by the ids of their groups.
+  package internal(set) var dismissals: [String: FailureDismissed] = [:]
   /// The deliveries to webhooks that are known.
   var deliveries = DeliveryKeys()
   /// The links to questions that are known.
@@ -126,6 +128,9 @@ package struct State: Sendable, Equatable {
     case .eventGathered(let event):
       guard schedules[event.schedule] != nil else { throw .noSchedule(event.schedule) }
       schedules[event.schedule]?.gather(event)
+    case .failureDismissed(let event):
+      for (group, other) in dismissals where other.forgottenAt <= event.at { dismissals[group] = nil }
+      dismissals[event.group] = event
     case .filesSeen(let event):
       guard let index = schedules.index(forKey: event.schedule) else { throw .noSchedule(event.schedule) }
       // In place, because a schedule may have seen thousands.
@@ -443,9 +448,9 @@ extension RunRecord {
     case .valueRemoved(let event):
       guard let reference = event.change else { throw .changesNoRun }
       try change(reference.step) { $0.change = ValueState(nil) }
-    case .runCreated, .eventReceived, .eventConsumed, .eventsForgotten, .eventGathered, .filesSeen, .scheduleSet,
-      .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided, .connectionUsed, .tokenIssued, .tokenRevoked,
-      .sessionBegan, .sessionEnded, .accessUsed:
+    case .runCreated, .eventReceived, .eventConsumed, .eventsForgotten, .eventGathered, .failureDismissed, .filesSeen,
+      .scheduleSet, .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided, .connectionUsed, .tokenIssued,
+      .tokenRevoked, .sessionBegan, .sessionEnded, .accessUsed:
       throw .changesNoRun
     }
   }
@@ -575,6 +580,7 @@ extension State: Record {
     connections = try member("connections", record?.connections, default: [:])
     tokens = try member("tokens", record?.tokens, default: [:])
     sessions = try member("sessions", record?.sessions, default: [:])
+    dismissals = try member("dismissals", record?.dismissals, default: [:])
     deliveries = DeliveryKeys(try member("deliveries", record?.deliveries.known, default: [:]))
     links = KnownLinks(try member("links", record?.links.known, default: [:]))
     keys = RunKeys(try member("keys", record?.keys.runs, default: [:])) { [runs] in runs[$0] != nil }

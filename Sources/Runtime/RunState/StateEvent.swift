@@ -31,6 +31,7 @@ package indirect enum StateEvent: Sendable, Equatable {
   case eventConsumed(EventConsumed)
   case eventsForgotten(EventsForgotten)
   case eventGathered(EventGathered)
+  case failureDismissed(FailureDismissed)
   case filesSeen(FilesSeen)
   case scheduleSet(ScheduleSet)
   case scheduleRemoved(ScheduleRemoved)
@@ -62,7 +63,8 @@ package indirect enum StateEvent: Sendable, Equatable {
       runEnded
     case runNoted, runPlaced, valueSet, valueRemoved, stepWaits, answerGiven, decisionGiven, linkMade, linksEnded
     case eventReceived, eventConsumed
-    case eventsForgotten, eventGathered, filesSeen, scheduleSet, scheduleRemoved, schedulePaused, scheduleReset,
+    case eventsForgotten, eventGathered, failureDismissed, filesSeen, scheduleSet, scheduleRemoved, schedulePaused,
+      scheduleReset,
       slotDecided
     case connectionUsed, tokenIssued, tokenRevoked, sessionBegan, sessionEnded, accessUsed
   }

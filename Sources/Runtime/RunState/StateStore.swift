@@ -81,6 +81,16 @@ package protocol StateStore: Sendable {
   /// For passing a run on that may be too large to hold in memory.
   func finishedRunText(_ cursor: LogCursor, most: Int) async throws(StateError) -> (bytes: [UInt8], next: LogCursor)?
 
+  /// How many finished runs had each result, in the order of recipes, days and statuses.
+  func runSums(_ query: RunSumQuery) async throws(StateError) -> [RunSum]
+  /// The latest results of recipes, at most ten each from an instant on, the latest first, by the recipes' names; a
+  /// recipe without a result is left out.
+  func latestResults(of recipes: [String], from instant: Timestamp) async throws(StateError) -> [String: [RunResult]]
+  /// The groups of the failures since an instant, the latest first; they are counted from the beginning of its day.
+  func failures(from instant: Timestamp) async throws(StateError) -> [FailureGroup]
+  /// The dismissals of failures by people, in the order of the groups' ids.
+  func dismissals() async -> [FailureDismissed]
+
   /// The settled slots that match, latest first.
   func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord]
 
@@ -239,8 +249,7 @@ package struct HistoryQuery: Sendable {
     if let endedFrom, run.endedAt < endedFrom { return false }
     if let endedBefore, run.endedAt >= endedBefore { return false }
     if !retriesOf.isEmpty, run.retryOf.map(retriesOf.contains) != true { return false }
-    // No run has a group.
-    if failure != nil { return false }
+    if let failure, !FailureGroup.matches(run, group: failure) { return false }
     if let againOf, run.again?.hasSameScalars(as: againOf) != true { return false }
     return filter.matches(run)
   }
@@ -304,6 +313,10 @@ package struct RunSummary: Record, Equatable {
   package var cause: RunCause?
   /// The inputs in short (`Value.inputsInShort`); nil if there are none.
   package var inputs: Value?
+  /// The group of its failure, if it failed.
+  package var failure: FailureMark?
+  /// The schedule that started it.
+  package var schedule: String? { cause?.schedule }
 
   /// The most bytes of a reason, which each list reads.
   private static let longestReason = 160
@@ -323,6 +336,7 @@ package struct RunSummary: Record, Equatable {
     cause = run.origin.cause
     let inputs = run.origin.inputs.inputsInShort
     self.inputs = inputs.map?.isEmpty == false ? inputs : nil
+    failure = FailureMark(of: run)
   }
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
@@ -335,6 +349,7 @@ package struct RunSummary: Record, Equatable {
     reason = try member("reason", record?.reason)
     cause = try member("cause", record?.cause)
     inputs = try member("inputs", record?.inputs)
+    failure = try member("failure", record?.failure)
   }
 }
 

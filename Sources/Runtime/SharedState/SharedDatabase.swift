@@ -456,6 +456,10 @@ package protocol SharedDatabase: Sendable {
   // MARK: History
 
   func finishedRuns(_ query: HistoryQuery) async throws(DatabaseError) -> [RunSummary]
+  /// As `StateStore` has them.
+  func runSums(_ query: RunSumQuery) async throws(DatabaseError) -> [RunSum]
+  func latestResults(of recipes: [String], from instant: Timestamp) async throws(DatabaseError) -> [String: [RunResult]]
+  func failures(from instant: Timestamp) async throws(DatabaseError) -> [FailureGroup]
   /// The JSON of a finished run.
   func finishedRun(_ id: String) async throws(DatabaseError) -> String?
   /// Removes a finished run with its log and the output of its programs; false if there is none.

@@ -313,6 +313,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   package func tokens() async -> [TokenIssued] { await records(ItemQuery(.token)) }
   package func sessions() async -> [SessionBegan] { await records(ItemQuery(.session)) }
   package func session(_ sha256: String) async -> SessionBegan? { await record(ItemName(.session, sha256)) }
+  package func dismissals() async -> [FailureDismissed] { await records(ItemQuery(.dismissal)) }
   package func linked(_ sha256: String) async -> LinkedQuestion? { await record(ItemName(.link, sha256)) }
 
   package func linkKey(renewed isRenewed: Bool) async throws(StateError) -> LinkKey {
@@ -484,6 +485,23 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     do throws(RecordError) { return try RunRecord(text: text) } catch {
       throw StateError(.damaged, "the finished run \(id) can't be read: \(error.message)")
     }
+  }
+
+  package func runSums(_ query: RunSumQuery) async throws(StateError) -> [RunSum] {
+    try await attempt { [database] () async throws(DatabaseError) in try await database.runSums(query) }
+  }
+
+  package func latestResults(
+    of recipes: [String], from instant: Timestamp
+  ) async throws(StateError) -> [String: [RunResult]] {
+    if recipes.isEmpty { return [:] }
+    return try await attempt { [database] () async throws(DatabaseError) in
+      try await database.latestResults(of: recipes, from: instant)
+    }
+  }
+
+  package func failures(from instant: Timestamp) async throws(StateError) -> [FailureGroup] {
+    try await attempt { [database] () async throws(DatabaseError) in try await database.failures(from: instant) }
   }
 
   package func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] {

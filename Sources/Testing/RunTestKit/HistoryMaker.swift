@@ -136,7 +136,7 @@ package struct HistoryMaker {
     case 19: return openRun().map { consume($0) } ?? receive()
     case 20: return forget()
     case 21: return [.connectionUsed(use())]
-    case 22: return issue()
+    case 22: return one(in: 3) ? [dismiss()] : issue()
     case 23: return [setSchedule()]
     case 24: return schedule().map { steer($0) } ?? [setSchedule()]
     case 25: return schedule().map { see($0) } ?? [setSchedule()]
@@ -383,6 +383,13 @@ package struct HistoryMaker {
       at: now, connection: connection, requests: number(0..<4),
       per: connection == "markbook" ? .seconds(60) : .seconds(86_400),
       heldUntil: one(in: 4) ? instant(in: .seconds(number(1..<900))) : nil)
+  }
+
+  private mutating func dismiss() -> StateEvent {
+    .failureDismissed(
+      FailureDismissed(
+        at: now, group: pick("3fa91c05d2b7e684", "0000000000000001"), recipe: pick("averages", "report"), until: now,
+        by: one(in: 2) ? "ann" : nil, note: one(in: 3) ? "known" : nil))
   }
 
   private mutating func issue() -> [StateEvent] {

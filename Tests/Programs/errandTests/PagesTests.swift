@@ -113,7 +113,7 @@ import Testing
     let run = String(path.dropFirst("/runs/".count))
     let question = try await browser.get("/approvals/\(run)/ask")
     #expect(question.text.contains("Greet &lt;script&gt;"))
-    #expect(try await browser.get("/").text.contains("Needs attention"))
+    #expect(try await browser.get("/").text.contains("Questions<span class=\"count\">1</span>"))
     let decided = try await browser.post(
       "/runs/\(run)/decide", ["step": "ask", "choice": "approve", "comment": "fine"])
     #expect(decided.status == 303)
@@ -328,10 +328,10 @@ import Testing
     #expect(try await browser.post("/recipes/ask/start", ["input.name": "Ada"]).status == 303)
     var now = try await browser.get("/").text
     while !now.contains("Decide") { now = try await browser.get("/").text }
-    #expect(now.contains("Needs attention<span class=\"count\">1</span>"))
+    #expect(now.contains("Questions<span class=\"count\">1</span>"))
     #expect(now.contains("Running<span class=\"count\">120</span>"))
-    #expect(now.contains("The latest 50 are shown."))
-    #expect(rows(now) == 52)
+    #expect(now.contains("The latest 20 are shown."))
+    #expect(rows(now) == 22)
     let first = try await browser.get("/runs").text
     #expect(rows(first) == 50)
     let link = try #require(first.components(separatedBy: "rel=\"next\" href=\"").last?.prefix { $0 != "\"" })
@@ -554,6 +554,9 @@ import Testing
       "summary: Sends a message.\nsteps: [{ uses: mail.send, with: { from: errand@example.org, to: [ada@example.org], subject: Hello, text: Hello } }]\n"
     )
     #expect(page.contains("A run of it would be refused: errand.yaml has no connection &#39;mail&#39;"))
+    #expect(page.contains("Add &#39;mail&#39; to errand.yaml below the key <code>connections</code>."))
+    // It is offered neither for a plan nor for a run.
+    #expect(!page.contains("action=\"/recipes/lacks/start\"") && !page.contains("/recipes/lacks/plan"))
     let list = try await browser.get("/recipes").text
     #expect(list.contains("<span class=\"status s-uncertain\">needs connection mail</span>"))
     #expect(list.contains("<span class=\"quiet\">Sends a message.</span>"))
@@ -591,14 +594,38 @@ import Testing
     try bench.program.write("", to: "wait")
     let retry = try #require(try await browser.post("\(failed)/retry", [:]).headers["Location"])
     for _ in 0..<51 { #expect(try await browser.post("/recipes/quick/start", [:]).status == 303) }
-    #expect(try await browser.get("/").text.contains("Nothing: no run needs a person"))
+    var now = try await browser.get("/").text
+    #expect(now.contains("being retried") && now.contains("<h2>Needs attention</h2>"), "\(now)")
     try bench.program.write("", to: "gate")
     _ = try await browser.ended(retry)
     for _ in 0..<51 {
       let run = try #require(try await browser.post("/recipes/quick/start", [:]).headers["Location"])
       _ = try await browser.ended(run)
     }
+    now = try await browser.get("/").text
+    #expect(now.contains("succeeded since") && now.contains("<h2>Needs attention</h2>"), "\(now)")
+    let listed = try await bench.program.call("runs", "failures", "--json").json["items"]?.list?.first
+    #expect(listed?["recipe"]?.string == "shaky" && listed?["hasSucceeded"] == .bool(true))
+    #expect(listed?["message"]?.string?.contains("#") == true && listed?["count"]?.int == 1)
+    let table = try await bench.program.call("runs", "failures").out
+    #expect(table.contains("succeeded since") && table.contains(listed?["id"]?.string ?? "-"))
+    let statistics = try await bench.program.call("runs", "statistics", "shaky").out
+    #expect(statistics.contains("50 % of 2"), "\(statistics)")
+    let dismiss = try #require(now.components(separatedBy: "action=\"").first { $0.contains("/dismiss\"") })
+    let address = String(dismiss.prefix { $0 != "\"" })
+    let seen = try #require(dismiss.components(separatedBy: "name=\"seen\" value=\"").last?.prefix { $0 != "\"" })
+    #expect(try await browser.post(address, ["seen": String(seen)]).headers["Location"] == "/")
     #expect(try await browser.get("/").text.contains("Nothing: no run needs a person"))
+    #expect(try await bench.program.call("runs", "failures").error.contains("no run failed in the last 30 days"))
+    let all = try await bench.program.call("runs", "failures", "--all", "--json").json["items"]?.list?.first
+    #expect(all?["isDismissed"] == .bool(true) && all?["dismissedAt"]?.string != nil)
+    let unknown = try await bench.program.call("runs", "dismiss", "0000000000000000")
+    #expect(unknown.code != 0 && unknown.error.contains("see: errand runs failures"))
+    let list = try await browser.get("/recipes?find=SHAK").text
+    #expect(list.contains("<i class=\"s-failed\"></i><i class=\"s-succeeded\"></i>"), "\(list)")
+    #expect(!list.contains("/recipes/quick"))
+    let recipe = try await browser.get("/recipes/shaky").text
+    #expect(recipe.contains("<dd>50 % of 2</dd>") && recipe.contains("failures on 1 day\""), "\(recipe)")
     await bench.end()
   }
 

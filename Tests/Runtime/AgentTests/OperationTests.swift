@@ -205,7 +205,7 @@ import Testing
       $0.texts = ["t": "one"]
       $0.plan = "00"
     },
-    ShowPlan.with { $0.digest = "00" }, ListRecipes(),
+    ShowPlan.with { $0.digest = "00" }, ListRecipes.with { $0.brief = true },
     ShowRecipe.with { $0.recipe = "r" }, ListTools.with { $0.patterns = ["r-*"] },
     CheckText.with {
       $0.text = "steps: []"
@@ -262,6 +262,21 @@ import Testing
       $0.uses = "http.get"
       $0.test = "recipes/r.yaml"
       $0.name = "mine"
+    },
+    ListFailures.with {
+      $0.recipe = "r"
+      $0.all = true
+      $0.limit = 3
+    },
+    DismissFailure.with {
+      $0.group = "3fa91c05d2b7e684"
+      $0.seen = instant
+      $0.note = "known"
+    },
+    ShowStatistics.with {
+      $0.recipe = "r"
+      $0.days = 7
+      $0.daily = true
     },
     ExplainSchedule.with {
       $0.id = "tick"
