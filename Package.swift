@@ -305,9 +305,10 @@ let package = Package(
         .tests(
           of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentPages", "AgentRuntime", "AgentServer", "Basics",
           "Calendars",
-          "CommandLineParser", "HTTPClient", "HTTPServer", "MCPPlugins", "MailPlugin", "MarkbookPlugin", "ModelContext",
+          "CommandLineParser", "HTTPClient", "HTTPServer", "LanguageServer", "MCPPlugins", "MailPlugin",
+          "MarkbookPlugin", "ModelContext",
           "OpenAPIPlugins", "Operations", "PluginList", "PluginLocks", "PostgresClient", "PostgresTestKit",
-          "ProcessTestKit", "Recipes",
+          "ProcessTestKit", "RecipeEditing", "Recipes",
           "RunState", "Runs", "SecretSources", "TimetablePlugin"),
         .tests(of: "errand-dev", "ActionTestKit", "Basics", "ProcessTestKit"),
       ]),

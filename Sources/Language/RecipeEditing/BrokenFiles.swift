@@ -38,7 +38,7 @@ extension EditorService {
 }
 
 extension EditorFolder {
-  /// The errors of a file, without those of files that it names.
+  /// The errors in a file itself.
   fileprivate func errors(in source: Source) -> [Diagnostic] {
     check(source, in: environment(source.name)).diagnostics.of(source.name).filter { $0.severity == .error }
   }

@@ -19,7 +19,7 @@ extension Dispatch {
 }
 
 extension ServedFolder {
-  fileprivate init(_ path: String?, _ root: String, _ files: OpenFiles, _ catalog: ActionCatalog) {
+  init(_ path: String?, _ root: String, _ files: OpenFiles, _ catalog: ActionCatalog) {
     let (workspace, isFaulty) = Workspace.edited(at: path, in: root, files, catalog)
     self.init(workspace.editorFolder(files), recipeFolders: workspace.recipeFolders, isFaulty: isFaulty)
   }

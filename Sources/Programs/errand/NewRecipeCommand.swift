@@ -237,7 +237,9 @@ struct NewRecipeCommand: DispatchedCommand {
   private func ask(named given: String?, _ workspace: Workspace) throws(RuntimeError) -> (name: String, text: String) {
     let templates = RecipeTemplates.all
     let choices =
-      templates.map { ($0.name, NewRecipeCommand.summary(of: $0.text)) } + [("action", "A recipe of one action of a service.")]
+      templates.map { ($0.name, NewRecipeCommand.summary(of: $0.text)) } + [
+        ("action", "A recipe of one action of a service.")
+      ]
     let index = try choose("What do you want to start from?", choices)
     guard index < templates.count else { return try askForAction(named: given, workspace.configuration.zone ?? "UTC") }
     let template = templates[index]

@@ -3,7 +3,7 @@
 //
 // A path counts from the folder of errand.yaml. It is opened folder by folder, and nothing on the way may be a symbolic
 // link, so that no other file can take the place of the one that was meant. A file with a second name (a hard link) is
-// refused, because a save would part the two. What isn't a regular file is never read.
+// refused, because a save would part the two. Only regular files are read.
 
 package import Basics
 import Glibc
@@ -64,7 +64,7 @@ struct EditableFiles {
     return String(rest.drop { $0 == "/" })
   }
 
-  /// The folder in which new recipes go; nil if it isn't below the root.
+  /// The folder of new recipes; nil if it isn't below the root.
   var folderOfNew: String? { folders.first?.path }
 
   // MARK: Paths
@@ -89,7 +89,8 @@ struct EditableFiles {
     let isTest = RecipeTestFile.isName(name)
     guard EditedFileKind(path: path) != .configuration, name.hasSuffix(".yaml") || name.hasSuffix(".yml"),
       let found = folders.first(where: { other in
-        folder.hasSameScalars(as: other.path) || isTest && folder.hasSameScalars(as: EditableFiles.tests(in: other.path))
+        folder.hasSameScalars(as: other.path)
+          || isTest && folder.hasSameScalars(as: EditableFiles.tests(in: other.path))
       })
     else {
       let names = folders.map { $0.path.isEmpty ? "the folder of errand.yaml" : "'\($0.path)'" }
@@ -138,7 +139,9 @@ struct EditableFiles {
     }
     var seen: Set<String> = []
     return ([configuration].compactMap(\.self) + paths.sorted { $0.precedesByScalars($1) }).compactMap { path in
-      guard seen.insert(path).inserted, let file = try? file(path), let content = try? content(of: file) else { return nil }
+      guard seen.insert(path).inserted, let file = try? file(path), let content = try? content(of: file) else {
+        return nil
+      }
       return (file, content)
     }
   }

@@ -30,7 +30,7 @@ package final class FileEditor: Sendable {
     /// The answers of saves by their keys, and the keys in their order.
     var answers: [String: (request: String, saved: SavedFile)] = [:]
     var keys: [String] = []
-    /// What is being answered, and who plans or tests.
+    /// How many texts are being checked, and the people who plan or test.
     var answering = 0
     var busy: Set<String> = []
   }
@@ -67,7 +67,9 @@ package final class FileEditor: Sendable {
     guard !caller.recipes.isEmpty else { return (file, content) }
     if file.kind == .configuration {
       throw RequestRefusedError(
-        .forbidden, "errand.yaml is about all recipes, and the token is limited to \(caller.recipes.map { "'\($0)'" }.joined(separator: ", "))")
+        .forbidden,
+        "errand.yaml is about all recipes, and the token is limited to \(caller.recipes.map { "'\($0)'" }.joined(separator: ", "))"
+      )
     }
     if let content, !caller.sees(recipe: await recipe(of: file, content)) { throw FileEditor.unknown(path) }
     return (file, content)
@@ -98,7 +100,7 @@ package final class FileEditor: Sendable {
     return seen
   }
 
-  /// The folder in which new recipes go.
+  /// The folder of new recipes.
   package var folderOfNew: String? { files.folderOfNew }
 
   /// A full path as one from the folder of errand.yaml.
@@ -170,7 +172,9 @@ package final class FileEditor: Sendable {
   /// How long tests of a text may take.
   private static let longestTest = TimeSpan.seconds(60)
 
-  /// Runs test files for a person; nil if they took too long. Nothing else is tested for the person before they end.
+  /// Runs test files for a person; nil if they took too long.
+  ///
+  /// Nothing else is tested for the person before they end.
   package func tested(
     _ paths: [String], _ files: OpenFiles, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> [TestedFile]? {
@@ -286,7 +290,8 @@ package final class FileEditor: Sendable {
     let digest = try EditableFiles.digest(bytes)
     let git = await GitFolder.find(
       file.folder.isEmpty ? editing.root : "\(editing.root)/\(file.folder)", environment: editing.environment)
-    if case .found = git {} else if let current, !isWritten, !kept.has(file.path) {
+    if case .found = git {
+    } else if let current, !isWritten, !kept.has(file.path) {
       try await keep(current, of: file, by: "", nil, at: current.changedAt)
     }
     await editing.afterStep(.kept)
@@ -490,7 +495,7 @@ package final class FileEditor: Sendable {
     return nil
   }
 
-  /// What Git says of a file; nil without Git.
+  /// The state of a file in Git; nil without Git.
   package func gitStatus(of file: EditableFile) async -> GitFolder.Status? {
     let folder = file.folder.isEmpty ? editing.root : "\(editing.root)/\(file.folder)"
     switch await GitFolder.find(folder, environment: editing.environment) {

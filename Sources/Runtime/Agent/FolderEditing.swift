@@ -3,7 +3,7 @@ package import RecipeEditing
 
 /// The needs of people who edit the files of a folder through its agent, from the program around the agent.
 package struct FolderEditing: Sendable {
-  /// The folder of errand.yaml, from which paths count.
+  /// The folder of errand.yaml, where paths begin.
   package var root: String
   /// The full path of errand.yaml; nil without one.
   package var configuration: String?
@@ -27,7 +27,9 @@ package struct FolderEditing: Sendable {
   }
   /// Runs test files, by their full paths; nil where no tests are run.
   package var test: (@Sendable (_ paths: [String], _ files: OpenFiles) async -> [TestedFile])?
-  /// Reads errand.yaml again after it was saved; gives the reason if it can't be used. Nil where only a person can.
+  /// Reads errand.yaml again after it was saved, and gives the reason if it can't be used.
+  ///
+  /// Nil where only a person can tell the agent to read it.
   package var reload: (@Sendable () async -> String?)?
   /// Called after each step of a save, so that tests can stop there.
   package var afterStep: @Sendable (SaveStep) async -> Void = { _ in }
@@ -78,7 +80,7 @@ package struct FileBeginning: Sendable {
   }
 
   package var source: Source
-  /// The name of the recipe; that of its source if nil.
+  /// The name of the recipe; nil for the name of its source.
   package var name: String?
 
   package init(_ source: Source, name: String?) {
@@ -116,7 +118,7 @@ package struct TestedFile: Sendable {
 
   /// Its full path.
   package var path: String
-  /// The faults of the file or its recipe, because of which no case was run.
+  /// The faults of the file or its recipe; with a fault, no case was run.
   package var faults: [String]
   package var cases: [Case]
 

@@ -10,7 +10,7 @@ import ChildProcesses
 
 /// A folder in a work tree of Git.
 package struct GitFolder: Sendable {
-  /// What was found out about a folder.
+  /// Whether a folder is in a repository.
   package enum Finding: Sendable {
     case none
     /// There is a repository that Git refuses to use; Git's words.
@@ -171,7 +171,8 @@ package struct GitFolder: Sendable {
     switch end.reason {
     case .exit(0): return .success(end.output)
     case .exit(let code):
-      let words = String(decoding: end.errors + (end.errors.isEmpty ? end.output : []), as: UTF8.self).safeText().trimmed
+      let words = String(decoding: end.errors + (end.errors.isEmpty ? end.output : []), as: UTF8.self).safeText()
+        .trimmed
       return .failure(
         GitError(message: words.isEmpty ? "git exited with code \(code)" : words.shortened(to: GitFolder.mostShown)))
     case .late: return .failure(GitError(message: "git timed out after 20s"))

@@ -81,7 +81,8 @@ struct KeptVersions: Sendable {
     if let last = known.last, record(last, in: own)?.version.digest == content.digest { return "\(last)" }
     try Files.makeFolder("\(folder)/\(own)", mode: 0o700)
     var map = ValueMap([
-      ("path", .string(path)), ("digest", .string(content.digest)), ("at", .string("\(instant)")), ("by", .string(name)),
+      ("path", .string(path)), ("digest", .string(content.digest)), ("at", .string("\(instant)")),
+      ("by", .string(name)),
     ])
     map["message"] = message.map { .string($0) }
     map["text"] = .string(content.text)
@@ -102,7 +103,9 @@ struct KeptVersions: Sendable {
       for number in numbers(in: own) {
         let path = "\(folder)/\(own)/\(number).json"
         var status = stat()
-        if lstat(path, &status) == 0 { found.append((path, Int(status.st_size), (status.st_mtim.tv_sec, status.st_mtim.tv_nsec))) }
+        if lstat(path, &status) == 0 {
+          found.append((path, Int(status.st_size), (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)))
+        }
       }
     }
     var bytes = found.reduce(0) { $0 &+ $1.bytes }

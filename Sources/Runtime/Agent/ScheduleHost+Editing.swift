@@ -3,7 +3,7 @@ import Recipes
 import RunState
 import Scheduler
 
-// What an editor of the folder's files asks of the recipes that are served.
+// The questions of the editor of files about the recipes that are served.
 extension ScheduleHost {
   /// Sets the observer of recipes that are read again because they were saved; it must not wait.
   package func observeRecipes(_ observer: @escaping @Sendable ([RecipeRegistry.News]) -> Void) {

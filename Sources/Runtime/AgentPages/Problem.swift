@@ -10,11 +10,13 @@ package struct Problem: Error, Sendable {
   package enum Kind: Sendable, Hashable {
     /// Why the agent refuses.
     case refusal(RequestRefusedError.Kind)
-    case unauthorized, unverified, foreignHost, foreignOrigin, noSuchPath, method, mediaType, headTooLarge, tooMany, held, missingLibrary, fault
+    case unauthorized, unverified, foreignHost, foreignOrigin, noSuchPath, method, mediaType, headTooLarge, tooMany,
+      held, missingLibrary, fault
 
     package static let all: [Kind] =
       RequestRefusedError.Kind.allCases.map { .refusal($0) } + [
-        .unauthorized, .unverified, .foreignHost, .foreignOrigin, .noSuchPath, .method, .mediaType, .headTooLarge, .tooMany, .held, .missingLibrary, .fault,
+        .unauthorized, .unverified, .foreignHost, .foreignOrigin, .noSuchPath, .method, .mediaType, .headTooLarge,
+        .tooMany, .held, .missingLibrary, .fault,
       ]
 
     package static let forbidden = Kind.refusal(.forbidden)

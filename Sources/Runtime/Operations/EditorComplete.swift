@@ -37,7 +37,7 @@ package struct EditorComplete: Operation {
   }
 }
 
-/// What can be written at a place.
+/// The texts that can be written at a place.
 package struct EditorCompleteAnswer: FieldSet {
   /// The most completions of an answer.
   private static let most = 100

@@ -59,7 +59,7 @@ package struct EditorTestAnswer: FieldSet {
 /// The outcome of a test file.
 package struct TestedFileAnswer: FieldSet {
   @Field("Its path.") package var path: String
-  @Field("The faults because of which no case was run, as errand test prints them.") package var faults: [String] = []
+  @Field("The faults, as errand test prints them; with a fault, no case was run.") package var faults: [String] = []
   @Field("Its cases.") package var cases: [TestedCaseAnswer] = []
 
   package init() {}

@@ -47,7 +47,7 @@ package struct ListFiles: Operation {
 package struct EditableFilesAnswer: FieldSet {
   @Field("errand.yaml, and then recipes and tests by their paths.") package var items: [EditableFileAnswer] = []
   @Field("The machine whose files these are, if several share the state.") package var machine: String?
-  @Field("The folder in which new recipes go.") package var newFolder: String?
+  @Field("The folder of new recipes.") package var newFolder: String?
 
   package init() {}
 }

@@ -39,7 +39,7 @@ package struct ListTemplates: Operation {
   }
 }
 
-/// What a new file can begin with.
+/// The beginnings of new files.
 package struct TemplateListAnswer: FieldSet {
   @Field("The beginnings.") package var items: [TemplateAnswer] = []
 

@@ -7,7 +7,7 @@ import RunState
 
 package struct ReadFile: Operation {
   package static let name = "readFile"
-  package static let summary = "Gives the text of a file to edit, and what is served of it."
+  package static let summary = "Gives the text of a file to edit, and the text that is served."
   package static let scopes = Scopes.editing
   package static let route: Route? = .get("/files/text")
   package static let page: String? = "/edit/{path}"
@@ -73,14 +73,14 @@ package struct FileTextAnswer: FieldSet {
   @Field("The SHA-256 of the text that is served; absent if none is.") package var served: String?
   @Field("The text that is served, if it is another one.") package var servedText: String?
   @Field("Since when it is served, if the agent has read it since its start.") package var servedSince: Timestamp?
-  @Field("What Git says of the file; absent without Git.") package var git: GitAnswer?
+  @Field("The state of the file in Git; absent without Git.") package var git: GitAnswer?
   @Field("The machine whose file this is, if several share the state.") package var machine: String?
   @Field("The workers that serve another text of the recipe.") package var others: [String] = []
 
   package init() {}
 }
 
-/// What Git says of a file.
+/// The state of a file in Git.
 package struct GitAnswer: FieldSet {
   @Field("The branch; absent if none is checked out.") package var branch: String?
   @Field("Whether the file is as it was committed; otherwise its changes become part of the next commit.")

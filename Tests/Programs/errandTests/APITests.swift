@@ -44,11 +44,16 @@ import Testing
       return try await Bench(program)
     }
 
-    convenience init(isSandbox: Bool = false, _ recipes: [String: String] = [:]) async throws {
+    /// - Parameters:
+    ///   - settings: More settings of `server`, after a comma.
+    ///   - more: More of errand.yaml.
+    convenience init(
+      isSandbox: Bool = false, settings: String = "", more: String = "", _ recipes: [String: String] = [:]
+    ) async throws {
       let program = try await Program()
       let old = try program.read("errand.yaml")
       try program.write(
-        old + "zone: Europe/Berlin\nserver: { listen: 127.0.0.1:0 }\n", to: "errand.yaml")
+        old + "zone: Europe/Berlin\nserver: { listen: 127.0.0.1:0\(settings) }\n\(more)", to: "errand.yaml")
       try FileManager.default.createDirectory(
         at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
       try program.write(APITests.ask, to: "recipes/ask.yaml")

@@ -85,7 +85,9 @@ final class EditBench: Sendable {
     try await host.service.perform(request, for: caller)
   }
 
-  func refusal(_ request: some Operations.Operation, as caller: AgentCaller = EditBench.person) async -> RequestRefusedError? {
+  func refusal(_ request: some Operations.Operation, as caller: AgentCaller = EditBench.person) async
+    -> RequestRefusedError?
+  {
     do throws(RequestRefusedError) {
       _ = try await ask(request, as: caller)
       return nil

@@ -60,7 +60,9 @@ import Testing
     ("folder.yaml", "it isn't a regular file"),
     ("latin.yaml", "it isn't valid UTF-8"),
   ])
-  func `a file that isn't an ordinary text is refused, and stays as it is`(_ name: String, _ reason: String) async throws {
+  func `a file that isn't an ordinary text is refused, and stays as it is`(_ name: String, _ reason: String)
+    async throws
+  {
     let bench = try await EditBench { folder in
       let recipes = "\(folder.path)/recipes"
       #expect(symlink("\(folder.path)/errand.yaml", "\(recipes)/link.yaml") == 0)
@@ -71,7 +73,9 @@ import Testing
       try Files.write([0x61, 0xE9, 0x0A], to: "\(recipes)/latin.yaml")
     }
     let path = "recipes/\(name)"
-    for request in [ReadFile.with { $0.path = path } as any Operation, EditBench.saving(path, EditBench.sound, base: nil)] {
+    for request in [
+      ReadFile.with { $0.path = path } as any Operation, EditBench.saving(path, EditBench.sound, base: nil),
+    ] {
       let refusal = await refusal(request, bench)
       #expect(refusal?.kind == .forbidden && refusal?.message.hasSuffix(reason) == true, "\(refusal?.message ?? "")")
     }
@@ -88,7 +92,8 @@ import Testing
     for path in ["recipes/tests/report.test.yaml", "recipes/tests/new.test.yaml"] {
       let refusal = await bench.refusal(EditBench.saving(path, EditBench.sound, base: nil))
       #expect(
-        refusal?.kind == .forbidden && refusal?.message.hasSuffix("'tests' in it is a symbolic link, or no folder") == true,
+        refusal?.kind == .forbidden
+          && refusal?.message.hasSuffix("'tests' in it is a symbolic link, or no folder") == true,
         "\(refusal?.message ?? "")")
     }
     #expect(bench.everything() == before)
@@ -136,7 +141,9 @@ import Testing
 
   // MARK: Who may
 
-  @Test func `a token needs the scope and errand yaml's permission, and a person with an account needs neither`() async throws {
+  @Test func `a token needs the scope and errand yaml's permission, and a person with an account needs neither`()
+    async throws
+  {
     for isAllowed in [true, false] {
       let bench = try await EditBench(isAllowed: isAllowed)
       let save = EditBench.saving("recipes/new.yaml", "recipe: new\nsteps:\n  - let: { n: 1 }\n", base: nil)
@@ -182,7 +189,8 @@ import Testing
     let other = "recipe: salaries2\nsteps:\n  - let: { n: 1 }\n"
     let own = try await bench.read("recipes/report.yaml", as: token)
     for save in [
-      EditBench.saving("recipes/report.yaml", other, base: own.digest), EditBench.saving("recipes/x.yaml", other, base: nil),
+      EditBench.saving("recipes/report.yaml", other, base: own.digest),
+      EditBench.saving("recipes/x.yaml", other, base: nil),
     ] {
       let refusal = await bench.refusal(save, as: token)
       #expect(refusal?.kind == .forbidden && refusal?.message.contains("limited to other recipes") == true)

@@ -10,7 +10,7 @@ import Testing
 @testable import Agent
 @testable import Operations
 
-/// Saving files: who wins, what is kept, and what is left after a crash.
+/// Saving files: the winner of two saves, the kept versions, and the files after a crash.
 @Suite(.timeLimit(.minutes(20))) struct FileEditorTests {
   private static let path = "recipes/report.yaml"
   private static func text(_ number: Int) -> String { "recipe: report\nsteps:\n  - let: { n: \(number) }\n" }
@@ -83,7 +83,9 @@ import Testing
     #expect(try bench.text(FileEditorTests.path) == other)
   }
 
-  @Test func `a repeated request with its key gives the first answer, and another one with the key is refused`() async throws {
+  @Test func `a repeated request with its key gives the first answer, and another one with the key is refused`()
+    async throws
+  {
     let bench = try await EditBench()
     let base = try await bench.read(FileEditorTests.path).digest
     let first = try await bench.save(FileEditorTests.path, FileEditorTests.text(2), base: base, key: "k1")
@@ -167,9 +169,10 @@ import Testing
     let saved = try await bench.save("recipes/tests/report.test.yaml", test, base: nil)
     #expect(saved.servedAt == nil && saved.notServed == nil)
     #expect(try bench.text("recipes/tests/report.test.yaml") == test)
-    #expect(try FileManager.default.contentsOfDirectory(atPath: "\(bench.folder.path)/recipes").sorted() == [
-      "new.yaml", "report.yaml", "tests",
-    ])
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: "\(bench.folder.path)/recipes").sorted() == [
+        "new.yaml", "report.yaml", "tests",
+      ])
   }
 
   @Test func `a folder that can't be written is a conflict with the line for its unit`() async throws {

@@ -163,7 +163,8 @@ import Testing
     }
     let saved = try await GitFolderTests.save(bench, 2, as: AgentCaller(name: "ann <root@example.org>\nx"))
     #expect(saved.notCommitted == nil)
-    #expect(try bench.git("log", "-1", "--format=%an|%ae") == "annroot@example.orgx|annroot@example.orgx@errand.invalid")
+    #expect(
+      try bench.git("log", "-1", "--format=%an|%ae") == "annroot@example.orgx|annroot@example.orgx@errand.invalid")
     let control = EditBench.saving(GitFolderTests.path, GitFolderTests.text(3), base: saved.digest, message: "a\u{1B}b")
     #expect(await bench.refusal(control)?.kind == .request)
     let long = EditBench.saving(
