@@ -106,6 +106,12 @@ package final class Reloading: Sendable {
   private static let refusal = RequestRefusedError(
     .notServing, "only 'errand serve' reads errand.yaml again; other commands read it when they begin")
 
+  /// Reads the files again, and gives the reason if they can't be used.
+  func failure() async -> String? {
+    do throws(RequestRefusedError) { _ = try await reload() } catch { return error.message }
+    return nil
+  }
+
   func reload() async throws(RequestRefusedError) -> ReloadConfiguration.Answer {
     let outcome: Outcome = await withCheckedContinuation { request in
       let ask = content.withLock { content -> (@Sendable () -> Void)? in
