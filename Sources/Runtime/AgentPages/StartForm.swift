@@ -333,13 +333,15 @@ extension StartForm.Given {
   init(like run: RunRecord, for recipe: RecipeRecord) {
     let schemas = recipe.inputs?["properties"]
     var form = HTTPQuery()
-    var hidden: [String] = []
+    var hidden: [FormFault] = []
     for member in run.origin.inputs.map?.members ?? [] {
       guard let name = member.name else { continue }
       let schema = schemas?[name] ?? .null
       if StartForm.isSecret(schema) { continue }
       if member.value.isMasked {
-        hidden.append("input '\(name)' holds a secret, so its value isn't shown again; give it once more")
+        hidden.append(
+          FormFault(
+            "input '\(name)' holds a secret, so its value isn't shown again; give it once more", at: "input-\(name)"))
       } else if let text = StartForm.text(member.value, schema) {
         form.items.append(.init("input.\(name)", text))
       }
