@@ -5,7 +5,8 @@ import Foundation
 /// The recipes to start from, in the order of the questions: what everyone needs first.
 private let templates = [
   "hello", "nightly-backup", "price-watch", "weekly-mail", "order-received", "inbox-import", "parcel-digest",
-  "approved-command", "ask-and-remind", "ask-for-a-room", "incremental-sync", "orders-by-cursor", "verified-download", "test-matrix",
+  "approved-command", "ask-and-remind", "ask-for-a-room", "incremental-sync", "orders-by-cursor", "verified-download",
+  "test-matrix",
   "streak", "timetable-changes", "markbook-averages", "approve-averages", "markbook-backup",
 ]
 

@@ -277,7 +277,9 @@ private struct Service {
     }
   }
 
-  /// Tells new runs the agent's URL. A sandbox may have another port than errand.yaml names, and an open port ('0') is
+  /// Tells new runs the agent's URL.
+  ///
+  /// A sandbox may have another port than errand.yaml names, and an open port ('0') is
   /// known only now.
   private func tellBase() {
     let server = current.value.workspace.configuration.server

@@ -85,7 +85,8 @@ extension Pages {
         var refusal = error
         refusal.detail = error.detail.utf8Parts(around: "; send \"inputs\": ")?.before ?? error.detail
         guard let form = asked else {
-          throw Problem(error.kind, "\(refusal.detail); start the recipe on its own page instead, where they can be given")
+          throw Problem(
+            error.kind, "\(refusal.detail); start the recipe on its own page instead, where they can be given")
         }
         if given == nil { given = StartForm.Given(form.inputs, for: form.recipe) }
         given?.faults = FormFault.all(of: refusal, word: "input")

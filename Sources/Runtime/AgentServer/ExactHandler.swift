@@ -102,7 +102,8 @@ struct ExactHandler: Sendable {
       return refused(error)
     }
     // The caller on this machine makes its plans from recipes as their files are.
-    let secrets: SecretRegistry? = (answer is ListSchedules.Answer || answer is LinkStep.Answer) && isLocal ? nil : service.store.secrets
+    let secrets: SecretRegistry? =
+      (answer is ListSchedules.Answer || answer is LinkStep.Answer) && isLocal ? nil : service.store.secrets
     if let small {
       return HTTPServerResponse(
         headers: ["Content-Type": ExactForm.answer],

@@ -52,7 +52,9 @@ import Testing
     }
   }
 
-  /// Waits until nothing listens on a port any more. A child process that another test starts at that moment holds the
+  /// Waits until nothing listens on a port any more.
+  ///
+  /// A child process that another test starts at that moment holds the
   /// socket until it begins its own program.
   private static func becomesFree(_ port: Int) async -> Bool {
     while true {

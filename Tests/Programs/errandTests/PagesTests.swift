@@ -40,7 +40,9 @@ import Testing
       }
     }
 
-    /// Waits until a run has ended, and answers its page. A step shows its end before the run does.
+    /// Waits until a run has ended, and answers its page.
+    ///
+    /// A step shows its end before the run does.
     func ended(_ run: String, _ status: String = "succeeded") async throws -> String {
       while true {
         let page = try await get(run).text

@@ -61,7 +61,9 @@ import Testing
     let link = try key.link(of: Self.question)
     try await store.append(Self.asking(try Self.record(key, Self.question)))
     #expect(try await store.right(of: link) == Self.question)
-    for wrong in ["", "edl_", link.lowercased(), "\(link)A", String(link.dropLast()), String(repeating: "é", count: 99)] {
+    for wrong in [
+      "", "edl_", link.lowercased(), "\(link)A", String(link.dropLast()), String(repeating: "é", count: 99),
+    ] {
       #expect(try await store.right(of: wrong) == nil || wrong == link, "\(wrong)")
     }
     let digest = try LinkKey.digest(of: link)
@@ -155,7 +157,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "edl_ABCDEFGHIJKLMNOPQRSTUVWXYZ012345", "edl_--------------------------------", "edl_________________________________",
+    "edl_ABCDEFGHIJKLMNOPQRSTUVWXYZ012345", "edl_--------------------------------",
+    "edl_________________________________",
   ])
   func `each text of the shape is hidden, also where it is cut or comes in pieces`(link: String) throws {
     let registry = SecretRegistry()
@@ -165,7 +168,9 @@ import Testing
     #expect(finder.redact("\"\(link)\"") == "\"•••\"")
     #expect(finder.redact("pedl_x and edl_ and edl_abc") == "pedl_x and edl_ and edl_abc")
     #expect(finder.redact("it was \(link.dropLast(9))", isCut: true) == "it was •••")
-    #expect(String(decoding: registry.displayed(Array("{\"a\":\"\(link)\"}".utf8), isJSON: true), as: UTF8.self) == #"{"a":"•••"}"#)
+    #expect(
+      String(decoding: registry.displayed(Array("{\"a\":\"\(link)\"}".utf8), isJSON: true), as: UTF8.self)
+        == #"{"a":"•••"}"#)
     for cut in 1..<36 {
       var lines = RedactedLines(finder)
       var told = lines.add(Array("to \(link)".utf8.prefix(3 + cut)))
@@ -199,7 +204,8 @@ import Testing
       #expect(!text.contains(link) && (path == "/state/link.key") == text.contains(key.text), "\(path)")
     }
     // The next program has the same key, and knows the link after a crash, too.
-    let again = try await FileStateStore.open("/state", program: "errand", fileSystem: disk.restarted(losing: .everything))
+    let again = try await FileStateStore.open(
+      "/state", program: "errand", fileSystem: disk.restarted(losing: .everything))
     #expect(try await again.linkKey() == key)
     #expect(try await again.right(of: link)?.name == "ann")
     #expect(try await again.restored(stored, as: "it") == .list([.string("see \(link)")]))

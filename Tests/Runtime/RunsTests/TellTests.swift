@@ -149,8 +149,9 @@ import Testing
   func `if people cannot be told, the question is withdrawn and the step fails`(isHandled: Bool) async throws {
     let recipe = Self.recipe("        - { id: mail, uses: bench.post, with: { name: mail } }")
     let bench = try Self.bench(
-      isHandled ? recipe.replacing("  - { id: send", with: "    onError: continue\n  - { id: send")
-        .replacing("over ${{ steps.ask.via }}", with: "over") : recipe)
+      isHandled
+        ? recipe.replacing("  - { id: send", with: "    onError: continue\n  - { id: send")
+          .replacing("over ${{ steps.ask.via }}", with: "over") : recipe)
     bench.service.script("mail", .fail(ActionError(.validation, "no such mailbox", effect: ActionError.Effect.none)))
     let run = try await bench.run()
     #expect(run.status == (isHandled ? .succeeded : .failed))
