@@ -1,4 +1,4 @@
-// The steps of a recipe in their order, for people who look at a run: those that have begun, and those that come.
+// The steps of a recipe in their order, for people who look at a run: the begun ones, and the ones to come.
 
 /// A place in the order of a recipe's steps.
 package struct OutlinePlace: Sendable, Equatable {

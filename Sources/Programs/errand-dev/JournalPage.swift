@@ -189,7 +189,7 @@ private let examples = {
     {"event":"eventsForgotten","at":"2026-11-20T09:00:00Z","ids":["e-7"]}
     A schedule added an event or a file to its batch. `due` says when the batch starts a run at the latest; the `due` of the first event counts. The slot that is decided for the first event ends the batch.
     {"event":"eventGathered","at":"2026-11-20T09:00:00Z","schedule":"averages/handed-in","id":"file-1f","due":"2026-11-20T09:10:00Z","file":{"path":"inbox/a.csv","bytes":120,"modifiedAt":"2026-11-20T08:59:58Z","at":"2026-11-20T09:00:00Z"}}
-    A person dismissed the failures of a group: those that ended up to `until`. The group is listed again when it fails again.
+    A person dismissed the failures of a group that ended up to `until`. The group is listed again when it fails again.
     {"event":"failureDismissed","at":"2026-11-20T09:00:00Z","group":"3fa91c05d2b7e684","recipe":"averages","until":"2026-11-20T08:55:00Z","by":"ann","note":"the school's server was being repaired"}
     A schedule saw versions of files, which don't start a run again. The event comes with the slot of a file, or with the schedule's first look, which ignores the files that are there. The schedule forgets the files in `gone`.
     {"event":"filesSeen","at":"2026-11-20T09:00:00Z","schedule":"import/inbox","pattern":"inbox/*.csv","files":{"inbox/a.csv":{"bytes":120,"modifiedAt":"2026-11-20T08:59:58Z"}},"gone":["inbox/b.csv"]}

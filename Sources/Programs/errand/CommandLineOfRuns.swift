@@ -68,7 +68,7 @@ let runsCommand = Command(
       ],
       examples: [.init("runs approvals", "Shows who may decide, until when, and the command to type.")]),
     Command(
-      "failures", "Lists the failures of the last 30 days in groups of those that look alike.",
+      "failures", "Lists the failures of the last 30 days in groups of failures that look alike.",
       options: [
         .option("recipe", "NAME", "Only failures of that recipe.", .name(.recipe)),
         .flag("all", "Lists the groups, too, that a person dismissed."),

@@ -99,7 +99,7 @@ struct NewRecipeCommand: DispatchedCommand {
     return "\(folder)/\(name).yaml"
   }
 
-  /// A text with what it takes from the folder that it comes to.
+  /// A text with its parts from the folder that it comes to.
   static func fitted(_ text: String, to path: String, in workspace: Workspace) -> String {
     // Templates have a zone, which is rarely the reader's.
     let text = workspace.configuration.zone.map { text.replacing("Europe/Berlin", with: $0) } ?? text

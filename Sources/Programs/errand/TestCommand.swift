@@ -113,7 +113,7 @@ struct TestCommand: DispatchedCommand {
 }
 
 extension Workspace {
-  /// What tests run in: the folder with sandboxes in place of the services.
+  /// The folder of tests: the folder with sandboxes in place of the services.
   ///
   /// - Parameter files: The texts that replace those on disk.
   func surroundingsOfTests(_ files: OpenFiles) -> TestSurroundings {

@@ -137,7 +137,7 @@ package struct ScheduleInput: Record, Equatable {
 }
 
 extension KnownSchedule {
-  /// The inputs that it gives its runs, in the order of the recipe's entry; those that the recipe has a default for may be
+  /// The inputs that it gives its runs, in the order of the recipe's entry; inputs with a default in the recipe may be
   /// missing.
   package func inputs(hiding finder: SecretFinder) -> [ScheduleInput] {
     (trigger?.inputs ?? []).map { ScheduleInput($0.name, $0.input) { finder.redact($0) } }

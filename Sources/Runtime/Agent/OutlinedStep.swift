@@ -1,4 +1,4 @@
-// The steps of a run in the order of its recipe, with those that haven't begun.
+// The steps of a run in the order of its recipe, with the steps that haven't begun.
 import Basics
 package import Recipes
 package import RunState

@@ -29,7 +29,7 @@ package struct RecipeRegistry {
     package var missing: [String] = []
     /// Whether it says that assistants may run it.
     package var isTool = false
-    /// The names in `by` of its questions, and of those of the recipes that it calls.
+    /// The names in `by` of its questions, and of the questions of recipes that it calls.
     package var deciders: Set<String> = []
   }
 
@@ -273,7 +273,7 @@ package struct RecipeRegistry {
 }
 
 extension Recipe {
-  /// The names in `by` of its questions, and of those of the recipes that it calls.
+  /// The names in `by` of its questions, and of the questions of recipes that it calls.
   fileprivate var deciders: Set<String> { Set(all.flatMap(\.allSteps).flatMap { $0.question?.by ?? [] }) }
 }
 

@@ -27,7 +27,7 @@ package struct ServedRecipes: Sendable {
   package var findFiles: FileFinder?
   /// Reads such a file, if nothing has changed it since.
   package var readFile: FileReader?
-  /// What people need who edit the files; nil where none are edited.
+  /// The needs of people who edit the files; nil where none are edited.
   package var editing: FolderEditing?
   /// The clock of the people who read explanations of schedules; UTC if nil.
   package var clock: (@Sendable (Timestamp) -> WallClock)?
@@ -43,7 +43,7 @@ package struct ServedRecipes: Sendable {
 
   /// Says why a run is in its state.
   ///
-  /// `zone` is that of the times, if it isn't the folder's; `tellsDistance` is the clock's (`WallClock`).
+  /// `zone` is the zone of the times, if it isn't the folder's; `tellsDistance` is the clock's (`WallClock`).
   package typealias Explainer =
     @Sendable (
       _ facts: RunFacts, _ isServed: Bool, _ holder: Int?, _ zone: TimeZoneRules?, _ tellsDistance: Bool

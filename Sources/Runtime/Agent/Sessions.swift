@@ -88,7 +88,7 @@ package final class SessionTable: Sendable {
     try await end([session], at: now)
   }
 
-  /// Ends the sessions of a caller in all browsers, or those of all people; gives how many weren't over yet.
+  /// Ends the sessions of a caller in all browsers, or of all people; gives how many weren't over yet.
   package func end(of caller: AgentCaller?, at now: Timestamp) async throws(StateError) -> Int {
     let ended = await store.sessions().filter { session in
       guard let caller else { return true }

@@ -118,7 +118,7 @@ extension Pages {
       count: count, ends: shown.filter(\.isSettled).compactMap { $0.group.latest.endedAt.advanced(by: recent) })
   }
 
-  /// A group of failures: what it is, how often, and what a person can do.
+  /// A group of failures: its description, its count, and the buttons for it.
   private static func row(of failures: ListedFailures, _ request: PageRequest) -> Markup {
     let group = failures.group
     let status =

@@ -245,7 +245,7 @@ private struct FindingPlaces {
 }
 
 extension Pages {
-  /// Why a run of a recipe would be refused, and what helps; nil if it wouldn't be.
+  /// The reason why a run of a recipe would be refused, and the remedy; nil if it wouldn't be.
   ///
   /// Such a recipe is offered neither for a plan nor for a run.
   private static func refusal(of recipe: RecipeRecord, _ request: PageRequest) -> Markup? {

@@ -113,7 +113,7 @@ extension Pages {
     "\(run.recipe) is \(Part.words(run.displayedStatus)); \(counted(run.steps.endedCount, "step")) ended"
   }
 
-  /// The most runs that a page links to of those that do its run again.
+  /// The most links of a page to runs that do its run again.
   private static let mostLater = 10
 
   /// The runs that retry a run, or repeat it with its inputs.

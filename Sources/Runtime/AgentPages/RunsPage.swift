@@ -99,7 +99,7 @@ extension Pages {
     let (done, all) = (answer.changedCount, answer.outcomes.count)
     let title =
       verb == .retry ? "\(done) of \(counted(all, "run")) retried" : "\(done) of \(counted(all, "run")) cancelled"
-    // Those that were left as they are come first.
+    // Unchanged ones come first.
     let outcomes = answer.outcomes.filter { $0.refusal != nil } + answer.outcomes.filter { $0.refusal == nil }
     let rows = outcomes.prefix(mostOutcomes).map { outcome -> Markup in
       let news: Markup =
@@ -188,7 +188,7 @@ struct RunSearch {
 
   private var cause: String { query.filter.causes.first?.rawValue ?? "" }
 
-  /// The filters besides the statuses, those that are empty too.
+  /// The filters besides the statuses, also empty ones.
   private var others: HTTPQueryItems {
     [
       ("recipe", recipe), ("cause", cause), ("text", query.filter.text ?? ""), ("input", input),

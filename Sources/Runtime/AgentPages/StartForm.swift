@@ -351,7 +351,7 @@ extension StartForm.Given {
     like = run.id
   }
 
-  /// The inputs that the form has, and that weren't given, as none: otherwise those of the earlier run would be used.
+  /// The inputs that the form has, and that weren't given, as none: otherwise the inputs of the earlier run would be used.
   fileprivate func none(of schema: Value?) -> ValueMap? {
     guard like != nil else { return nil }
     let names = (schema?["properties"]?.map?.members ?? []).compactMap(\.name)

@@ -1,6 +1,6 @@
 // The steps of a run over the time it took, as a table with bars.
 //
-// The steps are in the order of the recipe, those of branches and cases below their names, with the ones that haven't
+// The steps are in the order of the recipe, the steps of branches and cases below their names, with the ones that haven't
 // begun, as far as the recipe can be read; otherwise in the order of their start. A run may have hundreds of thousands of steps, so a page has one level of them: `in` in the address is the path of a
 // loop, to list its items, or of an item, to list its steps; without it, the steps of the recipe are listed. The loop's
 // row counts the results of its items. No page has more than `mostRows` rows.
@@ -16,7 +16,7 @@ struct StepTable {
   /// The path of a loop or of an item; empty for the recipe.
   let place: StepPath
   private let level: ListSteps.Answer
-  /// The rows: the steps in the order of the recipe, or else in that of their start.
+  /// The rows: the steps in the order of the recipe, or else by their start.
   private let outline: [OutlinedStep]
   private let first: Int
   private let only: StepStatus?

@@ -10,7 +10,7 @@ struct TriggerForm {
   /// The recipe, whose inputs the form asks for.
   let recipe: RecipeRecord
   let inputs: [ScheduleInput]
-  /// What a person typed, if the form was refused.
+  /// The typed texts, if the form was refused.
   var given: StartForm.Given?
 
   var markup: Markup {

@@ -14,7 +14,7 @@ package enum ViewerZone {
   private static let ofFolder = "folder"
   private static let lifetime = 365 * 86_400
 
-  /// What a person chose on the page State.
+  /// The choice of a person on the page State.
   enum Choice: Equatable {
     case browser, folder
     case zone(String)

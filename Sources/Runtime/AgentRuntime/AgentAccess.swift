@@ -29,7 +29,7 @@ package struct AgentAccess: Sendable {
   /// The queues that this process claims runs from in a shared state; they replace the ones in errand.yaml.
   package var queues: [String]?
   package var capacity: Int?
-  /// What people who edit files need of the program; nil where none are edited.
+  /// The parts of the program for people who edit files; nil where none are edited.
   package var editor: EditorParts?
   /// The agent elsewhere that is asked in place of the folder's.
   package var remote: RemoteAgent?

@@ -5,7 +5,7 @@ package import RunState
 
 package struct ListFailures: Operation {
   package static let name = "failures"
-  package static let summary = "Lists the failures of the last 30 days in groups of those that look alike."
+  package static let summary = "Lists the failures of the last 30 days in groups of failures that look alike."
   package static let scopes = Scopes.token(.read)
   package static let route: Route? = .get("/failures")
   package static let command: String? = "runs failures"

@@ -6,7 +6,7 @@ package import RunState
 
 package struct ListSteps: Operation {
   package static let name = "steps"
-  package static let summary = "Lists the steps of a run, all in the order of their start, or those of one level."
+  package static let summary = "Lists the steps of a run, all in the order of their start, or of one level."
   package static let scopes = Scopes.token(.read)
   package static let route: Route? = .get("/runs/{run}/steps")
   package static let command: String? = "runs show"

@@ -18,7 +18,7 @@ package struct ReloadConfiguration: Operation {
 
   package var target: Void { () }
 
-  /// What is in force afterwards.
+  /// The things in force afterwards.
   package struct Answer: Record, UnlimitedAnswer {
     package var recipes: Int
     package var schedules: Int
@@ -51,7 +51,7 @@ package struct ReloadConfiguration: Operation {
   }
 }
 
-/// What is in force after errand.yaml was read again.
+/// The things in force after errand.yaml was read again.
 package struct ReloadedAnswer: FieldSet {
   @Field("How many recipes the agent serves.") package var recipes: Int
   @Field("How many schedules the agent has.") package var schedules: Int

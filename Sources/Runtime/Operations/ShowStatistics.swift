@@ -13,7 +13,7 @@ package struct ShowStatistics: Operation {
   package static let refusals: Set<RequestRefusedError.Kind> = [.notFound]
 
   @Field("Only this recipe.") package var recipe: String?
-  @Field("How many days to count, today included. Days are those of UTC.", .range(1...366)) package var days = 30
+  @Field("How many days to count, today included. Days are UTC days.", .range(1...366)) package var days = 30
   @Field("Whether to count each day, too.") package var daily = false
 
   package init() {}
@@ -81,7 +81,7 @@ package struct RunTotals: Sendable, Equatable {
   package var failed: Int { FailureMark.statuses.reduce(0) { $0 &+ (counts[$1] ?? 0) } }
   package var count: Int { counts.values.reduce(0, &+) }
 
-  /// The part of the runs that succeeded, from 0 to 1, among those that succeeded or failed; nil if there are none.
+  /// The part of successes, from 0 to 1, among successes and failures; nil if there are none.
   package var success: Double? {
     let all = succeeded &+ failed
     return all > 0 ? Double(succeeded) / Double(all) : nil

@@ -26,7 +26,7 @@ package struct StartRun: Operation {
   @Field("The digest of a plan, whose inputs are used. The run starts only if it would still do what the plan says.")
   package var plan: String?
   @Field(
-    "A run of the recipe, whose inputs are used again, except for those that are given, null for none, and those that are secrets."
+    "A run of the recipe, whose inputs are used again, except for given ones, null for none, and secrets."
   )
   package var like: String?
   @Field("The name of the assistant that asks for the run, if one does.") package var assistant: String?

@@ -5,7 +5,7 @@ package import RunState
 
 package struct SteerRuns: Operation {
   package static let name = "steerRuns"
-  package static let summary = "Retries or cancels many runs, those that are named or all that match a filter."
+  package static let summary = "Retries or cancels many runs: the named ones, or all that match a filter."
   package static let scopes = Scopes.token(.steer)
   package static let route: Route? = .post("/runs/steer")
   package static let command: String? = "runs steer"

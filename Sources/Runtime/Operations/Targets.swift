@@ -92,7 +92,7 @@ package struct VisibleRecipes: OperationTarget, Equatable {
 
   package var areAll: Bool { names.isEmpty }
 
-  /// Those of some recipes that are visible, or all visible ones if none are named; nil if none of them is visible.
+  /// The visible ones of some recipes, or all visible ones if none are named; nil if none of them is visible.
   func narrowed(to wanted: [String]) -> [String]? {
     if wanted.isEmpty { return names }
     let seen = wanted.filter(contain)

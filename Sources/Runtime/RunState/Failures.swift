@@ -1,4 +1,4 @@
-/// Failures that look alike: those of a recipe, at a step, of a kind, with a message that is the same without its numbers.
+/// Failures that look alike: of a recipe, at a step, of a kind, with a message that is the same without its numbers.
 ///
 /// The summary of a run that failed has the id of its group, so that the failures of a group are counted and found
 /// without reading their records: the CRC-64/XZ of the recipe, the step, the kind and the message, each with a line end.
@@ -107,7 +107,7 @@ package struct FailureGroup: Record, Equatable {
 
   /// How long failures are listed.
   package static let reach = TimeSpan.seconds(30 * 86_400)
-  /// The most groups that are counted; of more, those that failed last.
+  /// The most groups that are counted; of more, the ones that failed last.
   package static let most = 1000
 }
 

@@ -175,7 +175,7 @@ extension History {
     return sums.index >= size
   }
 
-  /// The sums that a month's file has, if they are those of its index.
+  /// The sums that a month's file has, if its index has them too.
   private func read(_ month: LogMonth) throws(StateError) -> MonthSums? {
     let bytes = try onDisk { () throws(FileError) in try fileSystem.read(month.sums) }
     guard let bytes, let sums = MonthSums(bytes) else { return nil }

@@ -49,7 +49,7 @@ package struct SessionBegan: Record, Equatable {
   /// When nothing is known of it any more.
   var forgottenAt: Timestamp { until.advanced(by: SessionBegan.remembered) ?? .latest }
 
-  /// The sessions that a new one replaces: those that are over for long, and if there are too many, the ones that end first.
+  /// The sessions that a new one replaces: long ended ones, and if there are too many, the ones that end first.
   ///
   /// They are ended by an event beside the new one, so that a store that reads only a part of the state does the same.
   package static func replaced(among known: [SessionBegan], at now: Timestamp) -> [String] {

@@ -1,7 +1,7 @@
 /// Sums up finished runs, so that questions about many of them need no records: how many had each result on each day,
 /// the latest of each recipe, and the groups of failures.
 ///
-/// Days are those of UTC. The time of a run is from its acceptance to its end, in whole milliseconds.
+/// Days are UTC days. The time of a run is from its acceptance to its end, in whole milliseconds.
 package import Basics
 
 /// The runs of a recipe with one result, on a day or on several.
@@ -105,7 +105,7 @@ extension RunSummary {
   fileprivate var took: Int { max(0, endedAt.span(since: createdAt)?.nanoseconds ?? 0) / 1_000_000 }
 }
 
-/// The sums of some finished runs, such as those of a month.
+/// The sums of some finished runs, such as all of a month.
 package struct RunSums: Sendable, Equatable {
   /// The runs of a recipe on a day with one result.
   fileprivate struct Key: Hashable {
@@ -152,7 +152,7 @@ package struct RunSums: Sendable, Equatable {
     if groups.count > FailureGroup.most { forgetOldGroups() }
   }
 
-  /// Forgets a tenth of the groups, those that failed longest ago, so that endless new messages cost little.
+  /// Forgets a tenth of the groups, the ones that failed longest ago, so that endless new messages cost little.
   private mutating func forgetOldGroups() {
     let old = groups.sorted { left, right in
       let (first, second) = (left.value.latest.endedAt, right.value.latest.endedAt)

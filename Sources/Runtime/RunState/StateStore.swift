@@ -30,7 +30,7 @@ package protocol StateStore: Sendable {
   func connectionUse(of connection: String) async -> ConnectionUse?
   /// The tokens of callers over HTTP, in the order of their names.
   func tokens() async -> [TokenIssued]
-  /// The logins of browsers that the state has, also those that are over, in the order of their digests.
+  /// The logins of browsers that the state has, also ended ones, in the order of their digests.
   func sessions() async -> [SessionBegan]
   /// The login of a browser, by the SHA-256 of its text.
   func session(_ sha256: String) async -> SessionBegan?

@@ -121,7 +121,7 @@ enum PostgresSchema {
 
   /// Sums of finished runs, and groups of failures.
   ///
-  /// Each statement that adds or removes finished runs, by whatever program, adds rows to `run_sum`: those of removed
+  /// Each statement that adds or removes finished runs, by whatever program, adds rows to `run_sum`: the rows of removed
   /// runs have negative counts. So the sums are exact at any instant, and programs never wait for each other's rows.
   /// `SQL.summed` joins rows now and then.
   private static let second = [

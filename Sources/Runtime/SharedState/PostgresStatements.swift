@@ -581,7 +581,7 @@ enum SQL {
     ]
   }
 
-  /// The runs of which one is done again; the column has both what a run retries and what it repeats.
+  /// The runs of which one is done again; the column has the run that a run retries or repeats.
   private static func again(_ retried: Set<String>, _ again: String?) -> [String] {
     retried.isEmpty ? again.map { [$0] } ?? [] : Array(retried)
   }

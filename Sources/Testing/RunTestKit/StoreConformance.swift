@@ -230,7 +230,7 @@ package struct StoreConformance {
     expect("runs after deletions", try await store.finishedRuns(HistoryQuery()).map(\.id), [])
   }
 
-  /// What is counted of finished runs is exact: after a snapshot, without one, and after a deletion.
+  /// The sums of finished runs are exact: after a snapshot, without one, and after a deletion.
   private mutating func checkSums() async throws(StateError) {
     let everything = RunSumQuery(firstDay: 0, isByDay: true)
     expect("the sums of deleted runs", try await store.runSums(everything), [])

@@ -272,6 +272,6 @@ import Testing
 }
 
 extension Program.Outcome {
-  /// What the command printed, as the answer to a form has it.
+  /// The output of the command, as the answer to a form has it.
   fileprivate var asAnswer: (status: Int, text: String, headers: HTTPHeaders) { (Int(code), out + error, [:]) }
 }

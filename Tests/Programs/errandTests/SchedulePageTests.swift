@@ -103,7 +103,7 @@ import Testing
     _ = try await Self.ready(bench, browser, "/schedules/slow")
     var all = try await browser.get("/schedules").text
     while !all.contains("1 to 50 of 62") { all = try await browser.get("/schedules").text }
-    // Of more than fifty, a day is shown, with at most a hundred rows.
+    // With more than fifty, a day is shown, with at most a hundred rows.
     #expect(all.contains(">Today</a>") && all.contains("<option value=\"bulk7\">"), "\(all)")
     #expect(all.components(separatedBy: "to come</span>").count <= 101)
     let found = try await browser.get("/schedules?recipe=SLO").text

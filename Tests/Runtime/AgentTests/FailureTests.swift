@@ -88,7 +88,7 @@ import Testing
     let dismissed = try #require(try await Self.listed(bench, all: true).groups.first)
     #expect(dismissed.isDismissed && dismissed.dismissal?.by == "phone")
     #expect(dismissed.dismissal?.note == "the service is down" && dismissed.dismissal?.at == bench.time.now())
-    // What was seen is dismissed, and what came meanwhile isn't.
+    // The seen failures are dismissed, and later ones aren't.
     try await Self.end(bench, "q2", of: "quick", at: 10, failing: "no answer")
     try await Self.end(bench, "q3", of: "quick", at: 20, failing: "no answer")
     #expect(try await Self.listed(bench).groups.first?.group.count == 3)

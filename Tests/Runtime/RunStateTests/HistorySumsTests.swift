@@ -49,7 +49,7 @@ import Testing
     return disk
   }
 
-  /// What a log, or a scan of runs, answers.
+  /// The answers of a log, or of a scan of runs.
   private struct Answers: Equatable {
     var sums: [RunSum]
     var latest: [String: [RunResult]]

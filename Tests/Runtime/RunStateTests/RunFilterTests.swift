@@ -45,7 +45,8 @@ import Testing
   @Test(arguments: cases.indices)
   func `a filter finds what it says, in the record and in the line of an index`(_ index: Int) throws {
     let (name, isFound, fill) = Self.cases[index]
-    let run = try Self.summary { $0.cause = RunCause(.slot, schedule: "weekly") }
+    var run = try Self.summary()
+    run.cause = RunCause(.slot, schedule: "weekly")
     var filter = RunFilter()
     fill(&filter)
     #expect(filter.matches(run) == isFound, "\(name)")
