@@ -83,7 +83,9 @@ package struct GitFolder: Sendable {
     case .success(let output): status.isClean = output.isEmpty
     case .failure(let failure): status.obstacle = status.obstacle ?? failure.message
     }
-    if status.isClean, status.obstacle == nil, case .success = await run(["check-ignore", "-q", "--", name]) {
+    if status.isClean, status.obstacle == nil,
+      case .success = await run(["check-ignore", "-q", "--", "./\(name)"], isLiteral: false)
+    {
       status.obstacle = "Git ignores this file"
     }
     return status
@@ -159,13 +161,17 @@ package struct GitFolder: Sendable {
 
   /// Runs Git in the folder; gives its output.
   ///
-  /// - Parameter locks: Whether it changes the index.
-  private func run(_ words: [String], locks: Bool = false) async -> Result<[UInt8], GitError> {
+  /// - Parameters:
+  ///   - locks: Whether it changes the index.
+  ///   - isLiteral: Whether names have no patterns; `check-ignore` refuses the option, and takes names as they are.
+  private func run(
+    _ words: [String], locks: Bool = false, isLiteral: Bool = true
+  ) async -> Result<[UInt8], GitError> {
     var environment = environment
     if locks { environment["GIT_OPTIONAL_LOCKS"] = nil }
     let settings = ["-c", "commit.gpgSign=false", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false"]
     let process = ChildProcess(
-      path: program, arguments: ["git", "--literal-pathspecs", "--no-pager"] + settings + words,
+      path: program, arguments: ["git", "--no-pager"] + (isLiteral ? ["--literal-pathspecs"] : []) + settings + words,
       environment: environment, folder: folder, maxOutputBytes: GitFolder.mostBytes, grace: .seconds(1))
     let end = await process.run(for: GitFolder.longest)
     switch end.reason {

@@ -44,7 +44,7 @@ package struct LocalAgent: Sendable {
     let reloading = parts.reloading
     parts.editor = served?.editing.map { editing in
       var editing = editing
-      editing.reload = { await reloading.failure() }
+      editing.reload = editing.reload ?? { await reloading.failure() }
       return FileEditor(editing, time: time)
     }
     service = parts

@@ -136,7 +136,9 @@ import Testing
       $0.run = "r"
       $0.alone = true
       $0.timeless = true
+      $0.zone = "Europe/Berlin"
     },
+    ReloadConfiguration(), EndSessions.with { $0.all = true }, ShowSchedule.with { $0.id = "tick" },
     ReadLogs.with {
       $0.run = "r1"
       $0.step = "a"
@@ -281,6 +283,7 @@ import Testing
     ExplainSchedule.with {
       $0.id = "tick"
       $0.at = instant
+      $0.zone = "Europe/Berlin"
     },
     ListSchedules(),
     ListSlots(SlotQuery(limit: 5, schedule: "tick", from: instant, before: instant, after: "x")),
