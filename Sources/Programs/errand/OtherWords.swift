@@ -81,7 +81,7 @@ extension [Command.OtherWords] {
 
   /// For `errand schedule WORD`.
   static let ofSchedule: Self = [
-    .init("ls show status", "schedule list"),
+    .init("ls status", "schedule list"),
     .init("upcoming", "schedule next"),
     .init("history ledger logs slots", "schedule log"),
     .init("disable stop suspend", "schedule pause"),

@@ -10,7 +10,8 @@ extension Part {
     var (parts, items, code): ([Markup], [Markup], [String]?) = ([], [], nil)
     var paragraph: [Markup] = []
     func flush() {
-      if !paragraph.isEmpty { parts.append(.element("p", [:], Markup(paragraph))) }
+      let words = Markup(paragraph)
+      if !words.text.isEmpty { parts.append(.element("p", [:], words)) }
       if !items.isEmpty { parts.append(.element("ul", [:], Markup(items))) }
       (paragraph, items) = ([], [])
     }

@@ -80,6 +80,9 @@ extension Pages {
   /// Changes the runs that a person marked, or all that match, and shows the outcome of each.
   static func steer(_ request: PageRequest, _ form: HTTPQuery) async throws(Problem) -> HTTPServerResponse {
     let words = (form["do"] ?? "").split(separator: " ").map { String($0) }
+    guard request.may(.steer) else {
+      throw Problem(.refusal(.forbidden), "the token lacks the scope 'steer', which changing runs needs")
+    }
     guard let verb = words.first.flatMap(SteerRuns.Verb.init(rawValue:)) else {
       throw Problem(.refusal(.request), "choose to retry or to cancel")
     }

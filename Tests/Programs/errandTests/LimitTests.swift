@@ -495,7 +495,7 @@ import Testing
     case "id", "schedule": return side.schedules.flatMap { forms(ofSchedule: $0, of: side.word) }
     case "digest", "plan":
       return [Form(side.digest), Form(String(side.digest.prefix(12))), Form(side.digest.uppercased())]
-    case "name", "token", "worker": return [Form(side.token, side.word)]
+    case "name", "token", "version", "worker": return [Form(side.token, side.word)]
     case "cursor":
       let run = side.runs[0]
       return [

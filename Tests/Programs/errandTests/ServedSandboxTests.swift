@@ -81,7 +81,7 @@ import Testing
     )
     // The printed command opens it from any folder.
     let again = try #require(opened.error.components(separatedBy: "to open it again, from any folder: errand ").last)
-    let words = again.trimmingCharacters(in: .newlines).replacing("'", with: "").components(separatedBy: " ")
+    let words = again.prefix { $0 != "\n" }.replacing("'", with: "").components(separatedBy: " ")
     #expect(words.first == "--config" && words.suffix(3) == ["--state", served.state, "open"], "\(opened.error)")
     let elsewhere = try await Program(beside: program)
     let reopened = try await elsewhere.call(words + ["--print"])
