@@ -72,6 +72,6 @@ private func words(for place: Absence.Place) -> String {
 private let headings: [(Scopes, String)] = [
   (.token(.read), "Reading"), (.token(.data), "Reading data"), (.token(.start), "Starting"),
   (.token(.steer), "Steering"), (.token(.approve), "Deciding"), (.token(.metrics), "Metrics"),
-  (.token(.tokens), "Tokens"),
+  (.token(.tokens), "Tokens"), (.token(.read, .edit), "Editing"),
   (.own, "Between programs of one account"),
 ]

@@ -13,7 +13,7 @@ import Testing
     let made = try await bench.program.call(
       "token", "new", "bob", "--scope", "edit", "--scope", "start", "--scope", "data")
     #expect(made.code == 0, "\(made.error)")
-    #expect(made.error.contains("added the scope 'read', without which there is nothing to edit"))
+    #expect(made.error.contains("added the scope 'read'"), "\(made.error)")
     #expect(
       made.error.contains(
         "this token can change recipes, and whoever can change a recipe can run any program as the agent's account"))
@@ -55,7 +55,9 @@ import Testing
     let path = ("path", Value.string("recipes/report.yaml"))
     let check = try await bench.send(
       "POST", "/api/v1/editor/check", token, Self.body([path, ("text", .string(text))]))
-    #expect(check.json["isSavable"]?.bool == true && check.json["faults"]?.list?.isEmpty == true)
+    #expect(
+      check.json["isSavable"]?.bool == true
+        && check.json["faults"]?.list?.contains { $0["severity"]?.string == "error" } == false, "\(check.json)")
     let plan = try await bench.send(
       "POST", "/api/v1/editor/plans", token, Self.body([path, ("text", .string(text))]))
     #expect(plan.status == 200 && plan.json["recipe"]?.string == "report", "\(plan.json)")
