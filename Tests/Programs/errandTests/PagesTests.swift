@@ -592,7 +592,8 @@ import Testing
     _ = try await browser.recipe("quick", "steps: [{ let: { a: 1 } }]\n")
     let failed = try #require(try await browser.post("/recipes/shaky/start", [:]).headers["Location"])
     _ = try await browser.ended(failed, "failed")
-    #expect(try await browser.get("/").text.contains("href=\"\(failed)\">shaky <code>"))
+    let attention = try await browser.get("/").text
+    #expect(attention.contains("<h2>Needs attention</h2>") && attention.contains("shaky"), "\(attention)")
     try bench.program.write("", to: "wait")
     let retry = try #require(try await browser.post("\(failed)/retry", [:]).headers["Location"])
     for _ in 0..<51 { #expect(try await browser.post("/recipes/quick/start", [:]).status == 303) }
