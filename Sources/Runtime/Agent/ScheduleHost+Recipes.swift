@@ -257,6 +257,19 @@ package struct RecipeRecord: Record {
   }
 }
 
+extension RecipeRecord {
+  /// The recipe for a caller who isn't told the machine's paths.
+  package func told(by paths: ServerPaths) -> RecipeRecord {
+    var told = self
+    told.file = paths.told(file)
+    for index in told.findings.indices {
+      told.findings[index].file = told.findings[index].file.map(paths.told)
+      told.findings[index].message = paths.told(told.findings[index].message)
+    }
+    return told
+  }
+}
+
 /// A finding at a place in a recipe's file.
 package struct FindingRecord: Record, Equatable {
   /// `error`, `warning` or `hint`.

@@ -41,7 +41,9 @@ package struct ListRecipes: Operation {
   package func run(
     on recipes: VisibleRecipes, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> Answer {
-    let served = try await agent.steered().servedRecipes().filter { recipes.contain($0.name) }
+    let served = try await agent.steered().servedRecipes().filter { recipes.contain($0.name) }.map {
+      agent.displayed($0, to: caller)
+    }
     return Answer(served, brief ? [:] : try await agent.activities(of: served.map(\.name), seeing: recipes))
   }
 

@@ -92,6 +92,11 @@ extension AgentParts {
     return caller.isElsewhere ? displayed.mapTexts(agent.paths.told) : displayed
   }
 
+  /// A recipe as its caller sees it.
+  func displayed(_ recipe: RecipeRecord, to caller: AgentCaller) -> RecipeRecord {
+    caller.isElsewhere ? recipe.told(by: agent.paths) : recipe
+  }
+
   /// A text of the agent as its caller sees it.
   func displayed(_ text: String, to caller: AgentCaller) -> String {
     caller.isElsewhere ? agent.paths.told(text) : text

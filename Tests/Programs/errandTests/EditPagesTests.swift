@@ -232,7 +232,8 @@ import Testing
     let refused = try await bench.post(["base": base, "text": EditPagesTests.faulty, "do": "save"], isPart: true)
     #expect(refused.status == 200 && refused.html.contains("id=\"notices\" data-refused=\"true\""))
     let all = try await bench.post(["base": base, "text": EditPagesTests.faulty, "do": "fixAll"], isPart: true)
-    #expect(all.html.contains("id=\"edits\" data-edits=\"[[3,0,4,0,&quot;    uses: shell.run\\n&quot;]]\""), "\(all.html)")
+    #expect(
+      all.html.contains("id=\"edits\" data-edits=\"[[3,0,4,0,&quot;    uses: shell.run\\n&quot;]]\""), "\(all.html)")
     let completed = try await bench.post(
       ["base": base, "text": EditPagesTests.good + "zon", "do": "complete", "line": "5", "column": "3"], isPart: true)
     let items = try JSON.parse(completed.html)["items"]?.list ?? []

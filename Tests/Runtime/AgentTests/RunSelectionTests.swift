@@ -262,7 +262,8 @@ import Testing
     #expect(try await bench.outputs(changed.id) == #"{"all":"Ada 4 none"}"#)
     // A secret is given anew.
     try ScheduleHostTests.write(
-      "inputs: { token: { type: string, secret: true }, n: { type: int } }\nsteps: [{ let: { a: 1 } }]\n", "hidden", folder)
+      "inputs: { token: { type: string, secret: true }, n: { type: int } }\nsteps: [{ let: { a: 1 } }]\n", "hidden",
+      folder)
     _ = await bench.schedules.look()
     let hidden = try await start("hidden", ["token": "@secret:T", "n": "1"], until: "succeeded")
     let bare = await refusal { () async throws(RequestRefusedError) in
