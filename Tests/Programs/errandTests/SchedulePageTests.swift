@@ -50,8 +50,7 @@ import Testing
     #expect(started.status == 303 && run.hasPrefix("/runs/"), "\(started)")
     // A double click is one run.
     #expect(try await browser.post(path, form).headers["Location"] == run)
-    var text = try await browser.get(run).text
-    while !text.contains("s-succeeded") { text = try await browser.get(run).text }
+    let text = try await browser.ended(run)
     #expect(text.contains("Sunday 12"), "\(text)")
     let wrong = try await browser.post(
       path, ["key": "form-2", "inputs": "given", "input.count": "0", "input.day": "Sun"])
@@ -75,8 +74,7 @@ import Testing
     let given = try await browser.post(
       path, ["key": "form-2", "inputs": "given", "input.count": "7", "input.day": "Monday", "input.who": "ada"])
     let run = try #require(given.headers["Location"], "\(given)")
-    var text = try await browser.get(run).text
-    while !text.contains("s-succeeded") { text = try await browser.get(run).text }
+    let text = try await browser.ended(run)
     #expect(text.contains("Monday 7 ada"), "\(text)")
 
     // Without the scope 'data' there are no inputs and no form for them.

@@ -176,12 +176,14 @@ import Testing
     }
     #expect(await kind(reload()) == .notServing)
     #expect(await kind(reload(AgentCaller(token: Self.token("reader")))) == .forbidden)
+    // No errand.yaml allows editing over HTTP here.
+    #expect(await kind(reload(editor)) == .forbidden)
     let reloading = bench.service.reloading
     let (asked, asks) = AsyncStream.makeStream(of: Void.self)
     reloading.begin { asks.yield() }
     let answer = ReloadConfiguration.Answer(recipes: 2, schedules: 3, faults: 0)
     async let first = reload()
-    async let second = reload(editor)
+    async let second = reload()
     var count = 0
     for await _ in asked {
       count += 1
