@@ -220,7 +220,7 @@ import Testing
     #expect(try await browser.get("/schedules/sum").text.contains("every day at 05:00, Asia/Tokyo"))
     // The agent's explanations of runs, too.
     let run = try await browser.post("/recipes/sum/start", ["key": "form-1"]).headers["Location"] ?? ""
-    let page = try await browser.ended(run)
+    _ = try await browser.ended(run)
     let all = try await bench.token("all", "--scope", "read", "--scope", "data")
     let why = try await bench.send("GET", "/api/v1\(run)/why", all)
     #expect(JSON.displayed(why.json).contains("JST"), "\(why)")

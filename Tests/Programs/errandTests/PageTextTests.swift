@@ -27,7 +27,7 @@ import Testing
     let browser = try await Browser(bench)
     let form: HTTPQuery = ["input.at": "2026-11-20T06:30:00Z", "input.span": "2h4m"]
     let path = try #require(try await browser.post("/recipes/named/start", form).headers["Location"])
-    var page = try await browser.ended(path)
+    let page = try await browser.ended(path)
     #expect(page.contains("/steps/first\">Fetch the &lt;book&gt; <code>first</code></a>"), "\(page)")
     #expect(page.contains("/steps/plain\"><code>plain</code></a>"))
     // Instants and lengths of time are in words, and exact for people who point at them.
