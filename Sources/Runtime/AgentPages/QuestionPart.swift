@@ -32,7 +32,7 @@ struct QuestionPart {
 
   // MARK: The question
 
-  /// The part that the title can't hold: as a table where each line says what becomes of something.
+  /// The part that the title can't hold, as a table if each line is a change.
   var rest: Markup {
     let all = prompt.split(separator: "\n").map { String($0) }
     // A title that is cut off is shown whole.

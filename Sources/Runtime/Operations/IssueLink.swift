@@ -32,14 +32,20 @@ package struct IssueLink: Operation {
   package func run(
     on _: Everything, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> Answer {
-    guard let base = agent.sessions.base else {
-      throw RequestRefusedError(
-        .notServing,
-        "the agent listens on no address; add to errand.yaml: server: { listen: 127.0.0.1:7373 }, then start errand serve again"
-      )
-    }
+    let base = try agent.base()
     return Answer("\(base)/login?link=\(agent.sessions.makeLink(for: caller, at: agent.time.now()))")
   }
 
   package static func view(_ answer: Answer, for caller: AgentCaller) -> NoContent { NoContent() }
+}
+
+extension AgentParts {
+  /// The URL of the agent, where links begin.
+  func base() throws(RequestRefusedError) -> String {
+    if let base = sessions.base { return base }
+    throw RequestRefusedError(
+      .notServing,
+      "the agent listens on no address; add to errand.yaml: server: { listen: 127.0.0.1:7373 }, then start errand serve again"
+    )
+  }
 }

@@ -40,12 +40,7 @@ package struct LinkStep: Operation {
   ) async throws(RequestRefusedError) -> Answer {
     let record = try await agent.openRecord(run)
     let asking = try record.askingSteps.chosen(step, in: record.id)
-    guard let base = record.origin.base ?? agent.sessions.base else {
-      throw RequestRefusedError(
-        .notServing,
-        "the agent listens on no address; add to errand.yaml: server: { listen: 127.0.0.1:7373 }, then start errand serve again"
-      )
-    }
+    let base = if let known = record.origin.base { known } else { try agent.base() }
     let name = try person(asked: asking.wait?.by ?? [])
     let text = try await agent.kept { () async throws(StateError) in
       try await agent.host.decisions.link(to: asking, of: record.id, for: name)

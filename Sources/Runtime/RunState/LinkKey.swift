@@ -77,7 +77,7 @@ package struct LinkKey: Sendable, Equatable {
     (try? self.link(of: question)).map { MessageAuthentication.areSame(Array($0.utf8), Array(link.utf8)) } ?? false
   }
 
-  /// The digest by which the state knows a link.
+  /// The digest of a link, which the state keeps in its place.
   package static func digest(of link: String) throws(StateError) -> String { try sha256(Array(link.utf8)) }
 
   private static func text(of bytes: some Sequence<UInt8>) -> String { mark + urlDigits(Array(bytes)) }
