@@ -72,22 +72,22 @@ package struct EditorFaultAnswer: FieldSet {
   /// - Parameters:
   ///   - positions: The places of the text that has the fault.
   ///   - encoding: How columns of other texts count.
-  ///   - names: How paths are shown.
+  ///   - paths: The folders whose paths are kept from the caller.
   package init(
     _ fault: Diagnostic, _ positions: TextPositions, _ encoding: TextPosition.Encoding = .utf16,
-    names: ShownNames = ShownNames()
+    paths: ServerPaths = ServerPaths()
   ) {
     let range = fault.location?.range ?? 0..<0
     severity = fault.severity.rawValue
-    message = names.shown(fault.message)
+    message = paths.told(fault.message)
     from = PlaceAnswer(positions.position(of: range.lowerBound))
     to = PlaceAnswer(positions.position(of: range.upperBound))
     notes = fault.notes.map { note in
       var answer = NoteAnswer()
-      answer.message = names.shown(note.message)
+      answer.message = paths.told(note.message)
       if let place = note.location {
         let positions = TextPositions(place.source.bytes, encoding)
-        answer.path = names.shown(place.source.name)
+        answer.path = paths.told(place.source.name)
         answer.from = PlaceAnswer(positions.position(of: place.range.lowerBound))
         answer.to = PlaceAnswer(positions.position(of: place.range.upperBound))
       }
@@ -95,46 +95,11 @@ package struct EditorFaultAnswer: FieldSet {
     }
     fixes = fault.fixes.map { fix in
       var answer = FixAnswer()
-      answer.title = names.shown(fix.title)
+      answer.title = paths.told(fix.title)
       answer.edits = fix.edits.map { EditAnswer($0, positions) }
       answer.isCertain = fix == fault.certainFix
       return answer
     }
-  }
-}
-
-/// How paths are shown: below a folder they begin there, so that nothing says where the folder is.
-package struct ShownNames: Sendable {
-  private let root: String?
-
-  /// - Parameter root: The folder; nil if paths are shown as they are.
-  package init(below root: String? = nil) { self.root = root == "/" ? nil : root }
-
-  /// A text without the folder in front of the paths in it; the folder itself is a dot.
-  package func shown(_ text: String) -> String {
-    let bytes = Array(text.utf8)
-    guard let root, holds(bytes, root) else { return text }
-    let wanted = Array(root.utf8)
-    func isOfPath(_ byte: UInt8?) -> Bool {
-      byte.map { $0.isPartOfName || $0 == ASCII.slash || $0 == ASCII.dot || $0 == ASCII.minus } ?? false
-    }
-    var result: [UInt8] = []
-    var (offset, before) = (0, nil as UInt8?)
-    while offset < bytes.count {
-      let end = offset + wanted.count
-      let next = end < bytes.count ? bytes[end] : nil
-      // In the middle of another path, such as an address's, it isn't the folder.
-      if !isOfPath(before), bytes[offset...].starts(with: wanted), next == ASCII.slash || !isOfPath(next) {
-        if next != ASCII.slash { result.append(ASCII.dot) }
-        before = next == ASCII.slash ? ASCII.slash : wanted.last
-        offset = end + (next == ASCII.slash ? 1 : 0)
-      } else {
-        before = bytes[offset]
-        result.append(bytes[offset])
-        offset += 1
-      }
-    }
-    return String(decoding: result, as: UTF8.self)
   }
 }
 

@@ -23,7 +23,7 @@ let editorParts = AgentAccess.EditorParts { workspace in
       case .usage: .request
       default: .configuration
       }
-    throw RequestRefusedError(kind, ShownNames(below: workspace.root).shown(error.message))
+    throw RequestRefusedError(kind, ServerPaths(root: workspace.root).told(error.message))
   }
 } test: { paths, files, workspace in
   let outcomes = await TestRun(workspace.surroundingsOfTests(files)).run(paths, width: 1)

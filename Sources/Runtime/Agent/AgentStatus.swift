@@ -1,4 +1,5 @@
 package import Basics
+package import RecipeEditing
 
 /// The agent's description of itself.
 package struct AgentStatus: Sendable {
@@ -33,4 +34,7 @@ package struct AgentStatus: Sendable {
   }
 
   package var program: String { "errand \(version)" }
+
+  /// A text without the paths of the machine, for callers elsewhere.
+  package func told(_ text: String) -> String { paths.told(text) }
 }

@@ -50,8 +50,8 @@ package final class FileEditor: Sendable {
   private var files: EditableFiles { EditableFiles(editing) }
   private var kept: KeptVersions { KeptVersions(folder: editing.versions) }
 
-  /// How paths are shown: from the folder of errand.yaml on.
-  package var names: ShownNames { ShownNames(below: editing.root) }
+  /// Names files from the folder of errand.yaml on.
+  package var paths: ServerPaths { ServerPaths(root: editing.root) }
 
   // MARK: Files
 
@@ -104,7 +104,7 @@ package final class FileEditor: Sendable {
   package var folderOfNew: String? { files.folderOfNew }
 
   /// A full path as one from the folder of errand.yaml.
-  package func path(of fullPath: String) -> String { files.file(at: fullPath)?.path ?? names.shown(fullPath) }
+  package func path(of fullPath: String) -> String { files.file(at: fullPath)?.path ?? paths.told(fullPath) }
 
   // MARK: Texts
 
@@ -310,7 +310,7 @@ package final class FileEditor: Sendable {
     var saved = SavedFile(path: file.path, digest: digest)
     switch file.kind {
     case .recipe:
-      saved.notServed = await schedules.lookAgain(for: file.fullPath, having: bytes).map(names.shown)
+      saved.notServed = await schedules.lookAgain(for: file.fullPath, having: bytes).map(paths.told)
       if saved.notServed == nil { saved.servedAt = time.now() }
     case .configuration:
       saved.notServed = await reloaded()
@@ -324,11 +324,11 @@ package final class FileEditor: Sendable {
       file.folder.isEmpty ? editing.root : "\(editing.root)/\(file.folder)", environment: editing.environment)
     {
     case .none: break
-    case .unusable(let words): saved.notCommitted = names.shown(words)
+    case .unusable(let words): saved.notCommitted = paths.told(words)
     case .found(let git):
       switch await git.commit(file.name, message: message, by: caller.name) {
       case .success(let commit): saved.commit = commit
-      case .failure(let error): saved.notCommitted = names.shown(error.message)
+      case .failure(let error): saved.notCommitted = paths.told(error.message)
       }
     }
     // A text that Git didn't take is kept here, so that none is lost.
@@ -354,12 +354,12 @@ package final class FileEditor: Sendable {
   private func keep(
     _ content: EditableContent, of file: EditableFile, by name: String, _ message: String?, at instant: Timestamp
   ) async throws(RequestRefusedError) -> String {
-    let (kept, names) = (kept, names)
+    let (kept, paths) = (kept, paths)
     return try await onDisk { () throws(RequestRefusedError) in
       do throws(FileError) {
         return try kept.keep(content, of: file.path, by: name, message: message, at: instant)
       } catch {
-        throw RequestRefusedError(.state, names.shown("the version can't be kept: \(error.description)"))
+        throw RequestRefusedError(.state, paths.told("the version can't be kept: \(error.description)"))
       }
     }
   }
@@ -388,7 +388,7 @@ package final class FileEditor: Sendable {
       throw RequestRefusedError(
         .forbidden, "the text is about the recipe '\(recipe.name)', and the token is limited to other recipes")
     }
-    let own = examined.errors.map { $0.line(in: names) }
+    let own = examined.errors.map { $0.line(in: paths) }
     let others = await objections(to: examined, in: edited.file, for: caller, serving: schedules)
     let faults = own + others.map { "\($0.path):\($0.line): \($0.message)" }
     guard faults.isEmpty else {
@@ -419,7 +419,7 @@ package final class FileEditor: Sendable {
       found.append(
         Objection(
           path: path(of: fault.file ?? file.fullPath), from: TextPosition(line: 0, character: 0),
-          message: names.shown(fault.message)))
+          message: paths.told(fault.message)))
     }
     for fault in examined.elsewhere {
       guard let place = fault.location, isSeen(fault, by: caller) else {
@@ -433,7 +433,7 @@ package final class FileEditor: Sendable {
         Objection(
           path: path(of: place.source.name),
           from: TextPositions(place.source.bytes).position(of: place.range.lowerBound),
-          message: names.shown(fault.message)))
+          message: paths.told(fault.message)))
     }
     return found
   }
@@ -500,10 +500,10 @@ package final class FileEditor: Sendable {
     let folder = file.folder.isEmpty ? editing.root : "\(editing.root)/\(file.folder)"
     switch await GitFolder.find(folder, environment: editing.environment) {
     case .none: return nil
-    case .unusable(let words): return GitFolder.Status(branch: nil, isClean: true, obstacle: names.shown(words))
+    case .unusable(let words): return GitFolder.Status(branch: nil, isClean: true, obstacle: paths.told(words))
     case .found(let git):
       var status = await git.status(of: file.name)
-      status.obstacle = status.obstacle.map(names.shown)
+      status.obstacle = status.obstacle.map(paths.told)
       return status
     }
   }
@@ -565,9 +565,9 @@ extension FileEditor.Edited {
 
 extension Diagnostic {
   /// The fault on one line, as a compiler prints it.
-  package func line(in names: ShownNames) -> String {
-    guard let location else { return names.shown(message) }
+  package func line(in paths: ServerPaths) -> String {
+    guard let location else { return paths.told(message) }
     let place = location.source.position(at: location.range.lowerBound)
-    return names.shown("\(location.source.name):\(place.line):\(place.column): \(message)")
+    return paths.told("\(location.source.name):\(place.line):\(place.column): \(message)")
   }
 }

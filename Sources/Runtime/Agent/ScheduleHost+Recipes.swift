@@ -1,5 +1,6 @@
 import ActionKit
 package import Basics
+package import RecipeEditing
 package import Recipes
 package import RunState
 import Runs

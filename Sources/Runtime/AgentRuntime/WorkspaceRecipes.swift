@@ -1,6 +1,7 @@
 import Agent
 package import Basics
 import Glibc
+import RecipeEditing
 package import Recipes
 package import RunState
 

@@ -94,7 +94,7 @@ struct LinkHandler {
       let end = step.decision?.at ?? step.endedAt ?? run.endedAt ?? right.until
       return clock.now < end.advanced(by: LinkKey.remembered) ?? .latest ? known : nil
     } catch {
-      throw Problem(RequestRefusedError(error).mapTexts(service.agent.paths.told))
+      throw Problem(RequestRefusedError(error).mapTexts(service.agent.told))
     }
   }
 

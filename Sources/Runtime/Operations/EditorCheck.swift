@@ -28,10 +28,10 @@ package struct EditorCheck: Operation {
   ) async throws(RequestRefusedError) -> Shown<EditorCheckAnswer> {
     let editor = try agent.edited()
     let edited = try await editor.edited(path, text, for: caller)
-    let (names, fixAll) = (editor.names, fixAll)
+    let (paths, fixAll) = (editor.paths, fixAll)
     var (answer, examined) = try await editor.answer {
       let examined = edited.examined(withFixes: fixAll)
-      return (EditorCheckAnswer(of: edited, examined, names), examined)
+      return (EditorCheckAnswer(of: edited, examined, paths), examined)
     }
     answer.elsewhere = await editor.objections(
       to: examined, in: edited.file, for: caller, serving: try agent.steered()
@@ -57,9 +57,9 @@ package struct EditorCheckAnswer: FieldSet {
 
   package init() {}
 
-  init(of edited: FileEditor.Edited, _ examined: FileEditor.Edited.Examined, _ names: ShownNames) {
+  init(of edited: FileEditor.Edited, _ examined: FileEditor.Edited.Examined, _ paths: ServerPaths) {
     let positions = TextPositions(edited.source.bytes)
-    faults = examined.found.map { EditorFaultAnswer($0, positions, names: names) }
+    faults = examined.found.map { EditorFaultAnswer($0, positions, paths: paths) }
     fires = edited.service.entryTimes(in: edited.source).map { entry in
       filled(FiresAnswer()) {
         $0.line = positions.position(of: entry.offset).line

@@ -27,12 +27,12 @@ package struct EditorComplete: Operation {
   ) async throws(RequestRefusedError) -> Shown<EditorCompleteAnswer> {
     let editor = try agent.edited()
     let edited = try await editor.edited(path, text, for: caller)
-    let (names, place) = (editor.names, at.position)
+    let (paths, place) = (editor.paths, at.position)
     return Shown(
       try await editor.answer {
         let positions = TextPositions(edited.source.bytes)
         return EditorCompleteAnswer(
-          edited.service, edited.source, at: positions.offset(of: place), positions, names)
+          edited.service, edited.source, at: positions.offset(of: place), positions, paths)
       })
   }
 }
@@ -48,10 +48,10 @@ package struct EditorCompleteAnswer: FieldSet {
   package init() {}
 
   init(
-    _ service: EditorService, _ source: Source, at offset: Int, _ positions: TextPositions, _ names: ShownNames
+    _ service: EditorService, _ source: Source, at offset: Int, _ positions: TextPositions, _ paths: ServerPaths
   ) {
     items = service.completions(in: source, at: offset).prefix(EditorCompleteAnswer.most).map {
-      CompletionAnswer($0, positions, names)
+      CompletionAnswer($0, positions, paths)
     }
     signature = service.signatureHelp(in: source, at: offset).map { help in
       filled(SignatureAnswer()) {
@@ -80,11 +80,11 @@ package struct CompletionAnswer: FieldSet {
 
   package init() {}
 
-  init(_ completion: Completion, _ positions: TextPositions, _ names: ShownNames) {
+  init(_ completion: Completion, _ positions: TextPositions, _ paths: ServerPaths) {
     label = completion.label
     kind = completion.kind.rawValue
     detail = completion.detail
-    text = names.shown(completion.documentation)
+    text = paths.told(completion.documentation)
     edit = EditAnswer(completion.wholeEdit, positions)
     let bytes = Array(completion.edit.text.utf8)
     selection = completion.selection.map { range in

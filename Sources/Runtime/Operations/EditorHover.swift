@@ -27,13 +27,13 @@ package struct EditorHover: Operation {
   ) async throws(RequestRefusedError) -> Shown<EditorHoverAnswer> {
     let editor = try agent.edited()
     let edited = try await editor.edited(path, text, for: caller)
-    let (names, place) = (editor.names, at.position)
+    let (paths, place) = (editor.paths, at.position)
     return Shown(
       try await editor.answer {
         let positions = TextPositions(edited.source.bytes)
         var answer = EditorHoverAnswer()
         if let hover = edited.service.hover(in: edited.source, at: positions.offset(of: place)) {
-          answer.text = names.shown(hover.text)
+          answer.text = paths.told(hover.text)
           answer.from = PlaceAnswer(positions.position(of: hover.range.lowerBound))
           answer.to = PlaceAnswer(positions.position(of: hover.range.upperBound))
         }

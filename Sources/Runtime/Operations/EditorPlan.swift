@@ -38,7 +38,7 @@ package struct EditorPlan: Operation {
     guard errors.errors.isEmpty else {
       var refusal = RequestRefusedError(.inputs, "the text has errors, so it can't be planned")
       refusal.faults = errors.errors.prefix(200).map {
-        RequestRefusedError.Fault(message: $0.line(in: editor.names), pointer: "/text")
+        RequestRefusedError.Fault(message: $0.line(in: editor.paths), pointer: "/text")
       }
       throw refusal
     }

@@ -39,7 +39,7 @@ package struct EditorTest: Operation {
       answer.timedOut = true
       return Shown(answer)
     }
-    answer.files = outcomes.map { TestedFileAnswer($0, path: editor.path(of: $0.path), editor.names) }
+    answer.files = outcomes.map { TestedFileAnswer($0, path: editor.path(of: $0.path), editor.paths) }
     answer.passed = outcomes.reduce(0) { $0 + $1.cases.count { $0.failures.isEmpty } }
     answer.failed = outcomes.reduce(0) { $0 + $1.cases.count { !$0.failures.isEmpty } }
     return Shown(answer)
@@ -64,15 +64,15 @@ package struct TestedFileAnswer: FieldSet {
 
   package init() {}
 
-  init(_ file: TestedFile, path: String, _ names: ShownNames) {
+  init(_ file: TestedFile, path: String, _ paths: ServerPaths) {
     self.path = path
-    faults = file.faults.map(names.shown)
+    faults = file.faults.map(paths.told)
     cases = file.cases.map { item in
       filled(TestedCaseAnswer()) {
         $0.name = item.name
         $0.passed = item.failures.isEmpty
         $0.milliseconds = item.took.nanoseconds / 1_000_000
-        $0.failures = item.failures.map(names.shown)
+        $0.failures = item.failures.map(paths.told)
       }
     }
   }

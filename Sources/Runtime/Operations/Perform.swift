@@ -89,7 +89,7 @@ extension AgentParts {
   /// A refusal as its caller sees it: without other recipes than its own, and elsewhere without paths of this machine.
   package func displayed(_ refusal: RequestRefusedError, to caller: AgentCaller) -> RequestRefusedError {
     let displayed = refusal.displayed(to: caller)
-    return caller.isElsewhere ? displayed.mapTexts(agent.paths.told) : displayed
+    return caller.isElsewhere ? displayed.mapTexts(agent.told) : displayed
   }
 
   /// A recipe as its caller sees it.
@@ -99,7 +99,7 @@ extension AgentParts {
 
   /// A text of the agent as its caller sees it.
   func displayed(_ text: String, to caller: AgentCaller) -> String {
-    caller.isElsewhere ? agent.paths.told(text) : text
+    caller.isElsewhere ? agent.told(text) : text
   }
 
   /// The target of an operation, after its caller was admitted.

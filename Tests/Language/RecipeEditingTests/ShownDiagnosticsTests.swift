@@ -2,22 +2,8 @@ import Basics
 import RecipeEditing
 import Testing
 
-/// Faults and paths as editors show them.
+/// Faults as editors show them.
 @Suite struct ShownDiagnosticsTests {
-  @Test(arguments: [
-    ("/srv/school/recipes/a.yaml:3: no", "recipes/a.yaml:3: no"),
-    ("'/srv/school/recipes/a.yaml' and '/srv/school/b'", "'recipes/a.yaml' and 'b'"),
-    ("in '/srv/school'", "in '.'"), ("/srv/school", "."), ("/srv/schoolhouse/a", "/srv/schoolhouse/a"),
-    ("https://example.org/srv/school/a", "https://example.org/srv/school/a"),
-    ("/srv/school//srv/school/a", "/srv/school/a"), ("/srv/school-2/a", "/srv/school-2/a"), ("", ""),
-    ("Größe /srv/school/ä.yaml", "Größe ä.yaml"),
-  ])
-  func `a path is shown from the folder on`(_ text: String, _ shown: String) {
-    #expect(ShownNames(below: "/srv/school").shown(text) == shown)
-    #expect(ShownNames().shown(text) == text)
-    #expect(ShownNames(below: "/").shown(text) == text)
-  }
-
   @Test func `places count lines and UTF-16 units from 0, and a note has its own file`() {
     let source = Source(name: "/srv/a.yaml", text: "x: 1\n# 😀é\ny: \"😀\" z\n")
     let other = Source(name: "/srv/b.yaml", text: "é: 1\n")
@@ -26,7 +12,7 @@ import Testing
       "'/srv/b.yaml' is odd", at: Diagnostic.Location(source, offset..<offset + 1), severity: .warning,
       notes: [Diagnostic.Note("here", at: Diagnostic.Location(other, 3..<4)), Diagnostic.Note("and so on")],
       fixes: [Diagnostic.Fix("write 'w'", [Diagnostic.Edit(offset..<offset + 1, "w")])])
-    let shown = EditorFaultAnswer(fault, TextPositions(source.bytes), names: ShownNames(below: "/srv"))
+    let shown = EditorFaultAnswer(fault, TextPositions(source.bytes), paths: ServerPaths(root: "/srv"))
     #expect(shown.severity == "warning" && shown.message == "'b.yaml' is odd")
     #expect(shown.from.position == TextPosition(line: 2, character: 8))
     #expect(shown.to.position == TextPosition(line: 2, character: 9))

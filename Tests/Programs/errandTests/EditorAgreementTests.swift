@@ -18,7 +18,7 @@ import Testing
     private let received: Received
     private let uri: String
     private var version = 1
-    private let names: ShownNames
+    private let paths: ServerPaths
 
     private final class Received {
       var reader = FrameReader()
@@ -28,7 +28,7 @@ import Testing
     init(_ path: String, in root: String) {
       let received = Received()
       self.received = received
-      names = ShownNames(below: root)
+      paths = ServerPaths(root: root)
       uri = FileAddress.address(path)
       let program = ServerProgram(version: "1", configuration: nil) { path, root, files in
         ServedFolder(path, root, files, ActionCatalog(everyPlugin))
@@ -83,13 +83,13 @@ import Testing
       let published = received.messages.last { $0["method"]?.string == "textDocument/publishDiagnostics" }
       return (published?["params"]?["diagnostics"]?.list ?? []).map { fault in
         var lines = [
-          "\(fault["severity"]?.int ?? 0) \(place(fault["range"])) \(names.shown(fault["message"]?.string ?? ""))"
+          "\(fault["severity"]?.int ?? 0) \(place(fault["range"])) \(paths.told(fault["message"]?.string ?? ""))"
         ]
         for note in fault["relatedInformation"]?.list ?? [] {
-          lines.append("note \(place(note["location"]?["range"])) \(names.shown(note["message"]?.string ?? ""))")
+          lines.append("note \(place(note["location"]?["range"])) \(paths.told(note["message"]?.string ?? ""))")
         }
         for fix in fault["data"]?["fixes"]?.list ?? [] {
-          lines.append("fix \(names.shown(fix["title"]?.string ?? ""))")
+          lines.append("fix \(paths.told(fix["title"]?.string ?? ""))")
           for edit in fix["edits"]?.list ?? [] {
             lines.append("edit \(place(edit["range"])) \(edit["newText"]?.string ?? "")")
           }

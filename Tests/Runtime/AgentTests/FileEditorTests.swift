@@ -192,7 +192,7 @@ import Testing
 
   @Test func `errand yaml is saved, and read again by the agent if it can`() async throws {
     for (reloads, notServed) in [
-      (false, "errand serve reads errand.yaml again on SIGHUP, such as from: systemctl reload errand"),
+      (false, "only 'errand serve' reads errand.yaml again; other commands read it when they begin"),
       (true, nil), (true, "it names another state"),
     ] as [(Bool, String?)] {
       let reload: @Sendable () async -> String? = { notServed }

@@ -1,6 +1,5 @@
+import RecipeEditing
 import Testing
-
-@testable import Agent
 
 @Suite struct ServerPathsTests {
   private static let paths = ServerPaths(
@@ -16,7 +15,8 @@ import Testing
     ("/var/lib/errands/x", "/var/lib/errands/x"),
     // A path in a longer one, or in an address, is another path.
     ("/srv/home/ann/work/x", "/srv/home/ann/work/x"), ("http://h/home/ann/x", "http://h/home/ann/x"),
-    ("a/b c", "a/b c"), ("/", "/"), ("", ""),
+    ("a/b c", "a/b c"), ("/", "/"), ("", ""), ("Größe /home/ann/work/ä.yaml", "Größe ä.yaml"),
+    ("/home/ann/work//home/ann/work/a", "/home/ann/work/a"),
   ])
   func `a text names files below the known folders`(_ text: String, _ told: String) {
     #expect(Self.paths.told(text) == told)

@@ -66,8 +66,3 @@ package struct ServerPaths: Sendable, Equatable {
       || ASCII.digits.contains(byte) || ASCII.lowercase.contains(byte | 0x20) || byte == UInt8(ascii: "~")
   }
 }
-
-extension AgentCaller {
-  /// Whether it is on another machine or in a browser, as far as the agent can tell.
-  package var isElsewhere: Bool { isToken || isOnPage }
-}
