@@ -692,6 +692,10 @@ def pictures(content, folder):
         # Pages that have no place of their own are where links lead.
         browser.open(f"/runs/{runs['approval']}")
         shown["approval"] = next(link for link in browser.links() if link.startswith("/approvals/"))
+        # What a colleague sees who has a link and no login.
+        made = content.agent.call("runs", "link", runs["approval"])
+        expect(made.returncode == 0, f"no link: {made.stderr}")
+        shown["link"] = urllib.parse.urlsplit(made.stdout.strip()).path
         for name, path in shown.items():
             for width, height in [(1280, 860), (390, 844)]:
                 for theme in THEMES:

@@ -16,7 +16,6 @@ import Testing
     // A path in a longer one, or in an address, is another path.
     ("/srv/home/ann/work/x", "/srv/home/ann/work/x"), ("http://h/home/ann/x", "http://h/home/ann/x"),
     ("a/b c", "a/b c"), ("/", "/"), ("", ""), ("Größe /home/ann/work/ä.yaml", "Größe ä.yaml"),
-    ("/home/ann/work//home/ann/work/a", "/home/ann/work/a"),
   ])
   func `a text names files below the known folders`(_ text: String, _ told: String) {
     #expect(Self.paths.told(text) == told)
