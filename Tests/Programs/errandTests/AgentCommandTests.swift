@@ -144,7 +144,10 @@ import Testing
     let folder = bench.program.folder.resolvingSymlinksInPath().path
     func told(_ output: String) -> String { output.replacingOccurrences(of: "\(folder)/", with: "") }
     let listed = try await bench.program.call("recipes", environment: elsewhere).out
-    #expect(!listed.contains(folder) && AgentCommandTests.cells(listed) == AgentCommandTests.cells(told(list.out)))
+    #expect(!listed.contains(folder))
+    // A name with more than ASCII is quoted in a command to type.
+    let plain = told(list.out).replacingOccurrences(of: "'", with: "")
+    #expect(AgentCommandTests.cells(listed.replacingOccurrences(of: "'", with: "")) == AgentCommandTests.cells(plain))
 
     let displayed = try await bench.program.call("recipes", "show", "keep")
     #expect(displayed.code == 0 && displayed.out.hasPrefix("keep  "), "\(displayed)")

@@ -21,8 +21,8 @@ import Testing
       - id: asked
         event: { name: report-asked }
         inputs: { count: 7, who: "${{ event.data.who }}" }
-    steps: [{ let: { text: "${{ inputs.day }} ${{ inputs.count }} ${{ inputs.who }}" } }]
-    outputs: { text: "${{ text }}" }
+    steps: [{ let: { said: "${{ inputs.day }} ${{ inputs.count }} ${{ inputs.who }}" } }]
+    outputs: { said: "${{ said }}" }
     """
 
   private static func ready(_ bench: APITests.Bench, _ browser: Browser, _ path: String) async throws -> String {
