@@ -590,6 +590,7 @@ def in_component(browser, folder):
     until(lambda: text() == MENDED, lambda: f"it isn't mended: {text()}")
     until(lambda: "error" not in part("count"), lambda: f"the fault is still counted: {part('count')}")
     # The list of completions, and the words about a name.
+    browser.held(Keys.END)
     browser.press(Keys.ENTER, *"zon")
     shows("completions", ".CodeMirror-hints li")
     well_made(browser, "with completions")

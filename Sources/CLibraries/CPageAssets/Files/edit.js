@@ -263,9 +263,10 @@
     const answer = await ask('complete', cursor);
     if (answer?.status !== 200 || cmpPos(cursor, cm.getCursor())) return done(null);
     const { items, signature } = await answer.json();
+    // The agent gives all that can stand here.
     const list = items.map(({ label, detail, selection, edit: { from, to, text } }) => ({
       displayText: label, detail, text, selection, render, hint: pick, from: Pos(from.line, from.column), to: Pos(to.line, to.column),
-    }));
+    })).filter((item) => item.displayText.toLowerCase().includes(cm.getRange(item.from, cursor).toLowerCase()));
     const form = signature?.forms[signature.active];
     if (!list.length) {
       if (form) showAbout(null, `${form.text}\n${form.summary}`, cursor);
