@@ -44,7 +44,7 @@ INJECTED = "img[onerror], svg[onload], script:not([src]), [onerror], [onload], [
 class Browser:
     """Chromium, driven as a person does.
 
-    With `trusting` it takes a certificate that nobody has signed.
+    With `trusting` it accepts a self-signed certificate.
     """
 
     def __init__(self, agent, scripts=True, trusting=False):
