@@ -42,10 +42,14 @@ INJECTED = "img[onerror], svg[onload], script:not([src]), [onerror], [onload], [
 
 
 class Browser:
-    """Chromium, driven as a person does."""
+    """Chromium, driven as a person does.
 
-    def __init__(self, agent, scripts=True):
+    With `trusting` it accepts a self-signed certificate.
+    """
+
+    def __init__(self, agent, scripts=True, trusting=False):
         options = webdriver.ChromeOptions()
+        options.accept_insecure_certs = trusting
         options.binary_location = BROWSER
         self.profile = tempfile.mkdtemp(prefix="errand-browser-")
         for argument in ["headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "no-first-run",

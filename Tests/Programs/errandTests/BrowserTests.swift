@@ -10,4 +10,11 @@ import Testing
     #expect(code == 0, "\(output)")
     print(output)
   }
+
+  @Test(.enabled(if: Clients.hasNginx, "Debian's nginx isn't there; `make clients` unpacks it"))
+  func `links in mails decide nothing until a person presses a button, also behind a proxy`() async throws {
+    let (code, output) = try await Clients.run("links.py", [Program.binary.path], with: Clients.systemPython)
+    #expect(code == 0, "\(output)")
+    print(output)
+  }
 }
