@@ -18,8 +18,7 @@
   async function send(values, text = editor.getValue()) {
     if (isOut && values.do !== 'save') return null;
     const body = new URLSearchParams(new FormData(form));
-    body.set('text', text);
-    for (const [name, value] of Object.entries(values)) body.set(name, value);
+    for (const [name, value] of Object.entries({ text, ...values })) body.set(name, value);
     const answer = await fetch(form.action, { method: 'POST', body, headers: { 'Errand-Part': 'yes' } }).catch(() => null);
     if (!answer) return fault("The agent doesn't answer. The text is still here.");
     isOut = answer.status === 401;
@@ -84,14 +83,13 @@
   let [version, shown] = [0, 0];
   let [isChecking, isWanted, timer, faults, widgets] = [false, false, 0, [], []];
 
-  // Asks 150 ms after the last key, and one check at a time.
+  // 150 ms after the last key, and one at a time.
   function checkSoon() {
     clearTimeout(timer);
     timer = setTimeout(() => (isChecking ? isWanted = true : editor.performLint()), 150);
   }
 
   async function check(text, update) {
-    // The page has it.
     if (version === shown) return update(read(document));
     const asked = version;
     isChecking = true;
@@ -201,7 +199,6 @@
         return form.requestSubmit(button);
       }
       const page = parsed(await answer.text());
-      // A refusal of its own.
       if (!page.getElementById('notices')) return fault(page.querySelector('.notice')?.textContent ?? 'The agent refuses.');
       replace(page, ['standing', 'notices', 'count', 'result', 'hidden']);
       const edits = page.getElementById('edits')?.dataset.edits;
@@ -251,8 +248,7 @@
     element.lastChild.append(item.detail);
   }
 
-  function pick(cm, list, item) {
-    const { text, from, to, selection } = item;
+  function pick(cm, list, { text, from, to, selection }) {
     cm.replaceRange(text, from, to, 'complete');
     const spot = (index) => cm.posFromIndex(cm.indexFromPos(from) + index);
     if (selection) cm.setSelection(spot(selection.from), spot(selection.to));
@@ -263,10 +259,9 @@
     const answer = await ask('complete', cursor);
     if (answer?.status !== 200 || cmpPos(cursor, cm.getCursor())) return done(null);
     const { items, signature } = await answer.json();
-    // The agent gives all that can stand here.
     const list = items.map(({ label, detail, selection, edit: { from, to, text } }) => ({
       displayText: label, detail, text, selection, render, hint: pick, from: Pos(from.line, from.column), to: Pos(to.line, to.column),
-    })).filter((item) => item.displayText.toLowerCase().includes(cm.getRange(item.from, cursor).toLowerCase()));
+    })).filter(({ displayText, from }) => displayText.toLowerCase().includes(cm.getRange(from, cursor).toLowerCase()));
     const form = signature?.forms[signature.active];
     if (!list.length) {
       if (form) showAbout(null, `${form.text}\n${form.summary}`, cursor);
