@@ -2,7 +2,8 @@
 //
 // The entries depend on the inputs, the zone and files beside the recipe, but not on its steps. So the check uses a
 // recipe with only these parts and a single step; the rest is blanked. This works even while the steps are incomplete.
-// If one of several entries is faulty, each entry is checked without the others.
+// If one of several entries is faulty, each half of them is checked without the other, and so on. After many checks what
+// is left has no times.
 
 package import Basics
 import Calendars
@@ -20,6 +21,9 @@ package struct EntryTimes: Sendable {
 }
 
 extension EditorService {
+  /// The most checks for the times of one text's entries.
+  private static let mostChecksOfEntries = 64
+
   /// The next times of the time-based entries.
   package func entryTimes(in source: Source) -> [EntryTimes] {
     guard EditedFileKind(path: source.name) == .recipe else { return [] }
@@ -27,13 +31,21 @@ extension EditorService {
     let outline = TextOutline(readable.bytes)
     guard let on = outline.child("on", of: 0) else { return [] }
     let entries = outline.nodes[on].children.filter { outline.nodes[$0].kind == .item }
-    let all = triggers(readable, outline, keeping: entries, of: entries)
+    var found: [Int: Trigger] = [:]
+    var parts = [entries[...]]
+    for _ in 0..<EditorService.mostChecksOfEntries {
+      guard !parts.isEmpty else { break }
+      let part = parts.removeFirst()
+      if let triggers = triggers(readable, outline, keeping: Set(part), of: entries) {
+        for (entry, trigger) in zip(part, triggers) { found[entry] = trigger }
+      } else if part.count > 1, !part.contains(where: { outline.nodes[$0].isFlow }) {
+        let middle = part.startIndex + part.count / 2
+        parts += [part[..<middle], part[middle...]]
+      }
+    }
     let now = folder.now()
-    return entries.enumerated().compactMap { index, entry in
-      let trigger =
-        all.map { $0.indices.contains(index) ? $0[index] : nil }
-        ?? (outline.nodes[entry].isFlow ? nil : triggers(readable, outline, keeping: [entry], of: entries)?.first)
-      guard let trigger, let recurrence = trigger.recurrence else { return nil }
+    return entries.compactMap { entry in
+      guard let trigger = found[entry], let recurrence = trigger.recurrence else { return nil }
       let node = outline.nodes[entry]
       return EntryTimes(
         offset: node.isFlow ? node.end : outline.lineEnd(at: node.nameRange.lowerBound), words: trigger.wordsWithZone,
@@ -53,7 +65,7 @@ extension EditorService {
 
   /// The triggers of a recipe that contains only the kept entries; nil if one of them is faulty.
   private func triggers(
-    _ source: Source, _ outline: TextOutline, keeping kept: [Int], of entries: [Int]
+    _ source: Source, _ outline: TextOutline, keeping kept: Set<Int>, of entries: [Int]
   ) -> [Trigger]? {
     var bytes = source.bytes
     let other = outline.nodes[0].children.filter {

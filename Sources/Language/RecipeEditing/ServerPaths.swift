@@ -45,7 +45,9 @@ package struct ServerPaths: Sendable, Equatable {
         place = start + 1
         continue
       }
-      let isAbove = end + 1 < bytes.count && bytes[end] == ASCII.slash && ServerPaths.isOfName(bytes[end + 1])
+      let isAbove =
+        end + 1 < bytes.count && bytes[end] == ASCII.slash
+        && (ServerPaths.isOfName(bytes[end + 1]) || bytes[end + 1] == ASCII.dot)
       if !isAbove { told += (folder == root ? "the folder" : folder.split(separator: "/").last ?? "").utf8 }
       place = end + (isAbove || end < bytes.count && bytes[end] == ASCII.slash ? 1 : 0)
     }

@@ -19,6 +19,11 @@ package struct EditableFile: Sendable, Equatable {
   package var kind: EditedFileKind
 
   var name: String { path.split(separator: "/").last.map { String($0) } ?? path }
+  /// The name of the recipe that it is about, as far as its own name says.
+  var recipeName: String {
+    let stem = name.lastIndex(of: ".").map { String(name[..<$0]) } ?? name
+    return kind == .test && stem.hasSuffix(".test") ? String(stem.dropLast(5)) : stem
+  }
   /// The path of its folder from the folder of errand.yaml; empty for that folder itself.
   var folder: String { String(path.dropLast(name.count).dropLast()) }
 }
@@ -232,7 +237,10 @@ struct EditableFiles {
         let isSame = status.st_uid == old.owner && status.st_gid == old.group
         // The owner first, because a change of it takes bits from the mode.
         guard isSame || fchown(opened.number, old.owner, old.group) == 0, fchmod(opened.number, old.mode) == 0 else {
-          throw unwritable(file, errno)
+          throw RequestRefusedError(
+            .conflict,
+            "'\(file.path)' belongs to another account or group, which a new text of the agent's couldn't: \(systemErrorText(errno)); give the file to the agent's account"
+          )
         }
       }
       guard fsync(opened.number) == 0 else { throw unwritable(file, errno) }

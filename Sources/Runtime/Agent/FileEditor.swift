@@ -84,7 +84,7 @@ package final class FileEditor: Sendable {
     let folder = editing.folder(OpenFiles())
     return await onThread {
       folder.subject(of: Source(name: file.fullPath, bytes: content.bytes))?.name
-        ?? String(file.name.prefix { $0 != "." })
+        ?? file.recipeName
     }
   }
 
@@ -228,6 +228,7 @@ package final class FileEditor: Sendable {
     package var commit: String?
     package var notCommitted: String?
     package var version: String?
+    package var notKept: String?
   }
 
   /// Saves a text; it is finished even if its caller leaves.
@@ -290,8 +291,8 @@ package final class FileEditor: Sendable {
     let digest = try EditableFiles.digest(bytes)
     let git = await GitFolder.find(
       file.folder.isEmpty ? editing.root : "\(editing.root)/\(file.folder)", environment: editing.environment)
-    if case .found = git {
-    } else if let current, !isWritten, !kept.has(file.path) {
+    // The text before a save isn't lost either, such as one that a person wrote on the machine since.
+    if let current, !isWritten, await !isCommitted(file, git), !kept.has(current, of: file.path) {
       try await keep(current, of: file, by: "", nil, at: current.changedAt)
     }
     await editing.afterStep(.kept)
@@ -336,11 +337,21 @@ package final class FileEditor: Sendable {
       let content = try await onDisk({ () throws(RequestRefusedError) in try editor.content(of: file) })
     {
       let given = save.message?.trimmed ?? ""
-      saved.version = try await keep(content, of: file, by: caller.name, given.isEmpty ? nil : given, at: time.now())
+      // The text is saved and served by now, so that a refusal would say otherwise.
+      do throws(RequestRefusedError) {
+        saved.version = try await keep(content, of: file, by: caller.name, given.isEmpty ? nil : given, at: time.now())
+      } catch { saved.notKept = error.message }
     }
     await editing.afterStep(.committed)
     if let key { keep(saved, request, as: key) }
     return saved
+  }
+
+  /// Whether the latest commit has a file as it is.
+  private func isCommitted(_ file: EditableFile, _ git: GitFolder.Finding) async -> Bool {
+    guard case .found(let git) = git else { return false }
+    let status = await git.status(of: file.name)
+    return status.isClean && status.obstacle == nil
   }
 
   private func reloaded() async -> String? {

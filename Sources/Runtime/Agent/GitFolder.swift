@@ -1,9 +1,10 @@
 // Commits of the files that people edit through the agent.
 //
 // Git runs as a child process with a list of arguments. Its environment has the variables that it needs and no others; it
-// asks for nothing, signs nothing, and has 20 seconds. Hooks of the repository run. A commit takes the one file and nothing
+// asks for nothing, signs nothing, and has 20 seconds. When it has to end early, also because the agent was killed, it is
+// asked to, and removes its locks. Hooks of the repository run. A commit takes the one file and nothing
 // else: `--only` leaves alone what others have staged, and a new file is added by its name alone (`--intent-to-add`), so
-// that a hook that refuses the commit leaves nothing staged. Nothing is ever pushed, pulled, reset or switched.
+// that a hook that refuses the commit leaves nothing staged; the name is taken back then. Nothing is ever pushed, pulled, reset or switched.
 
 import Basics
 import ChildProcesses
@@ -138,6 +139,8 @@ package struct GitFolder: Sendable {
     if let obstacle = status.obstacle { return .failure(GitError(message: obstacle)) }
     if !status.isClean {
       let author = GitFolder.author(author)
+      var isNew = true
+      if case .success = await run(["ls-files", "--error-unmatch", "--", name]) { isNew = false }
       if case .failure(let failure) = await run(["add", "--intent-to-add", "--", name], locks: true) {
         return .failure(failure)
       }
@@ -145,7 +148,10 @@ package struct GitFolder: Sendable {
         "commit", "--quiet", "--only", "--no-gpg-sign", "-m", message, "--author=\(author) <\(author)@errand.invalid>",
         "--", name,
       ]
-      if case .failure(let failure) = await run(words, locks: true) { return .failure(failure) }
+      if case .failure(let failure) = await run(words, locks: true) {
+        if isNew { _ = await run(["rm", "--cached", "--quiet", "--", name], locks: true) }
+        return .failure(failure)
+      }
     }
     switch await run(["log", "-n", "1", "--format=%H", "--", name]) {
     case .success(let output): return .success(String(decoding: output, as: UTF8.self).trimmed)
@@ -172,7 +178,8 @@ package struct GitFolder: Sendable {
     let settings = ["-c", "commit.gpgSign=false", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false"]
     let process = ChildProcess(
       path: program, arguments: ["git", "--no-pager"] + (isLiteral ? ["--literal-pathspecs"] : []) + settings + words,
-      environment: environment, folder: folder, maxOutputBytes: GitFolder.mostBytes, grace: .seconds(1))
+      environment: environment, folder: folder, maxOutputBytes: GitFolder.mostBytes, grace: .seconds(1),
+      isGentle: locks)
     let end = await process.run(for: GitFolder.longest)
     switch end.reason {
     case .exit(0): return .success(end.output)

@@ -93,8 +93,11 @@ struct KeptVersions: Sendable {
     return "\(number)"
   }
 
-  /// Whether a file has versions.
-  func has(_ path: String) -> Bool { !numbers(in: KeptVersions.folder(of: path)).isEmpty }
+  /// Whether the newest version of a file has a content.
+  func has(_ content: EditableContent, of path: String) -> Bool {
+    let own = KeptVersions.folder(of: path)
+    return numbers(in: own).last.flatMap { record($0, in: own) }?.version.digest == content.digest
+  }
 
   /// Removes the oldest versions of all files, as far as they are too many bytes together.
   private func tidy() {

@@ -287,8 +287,8 @@ struct EditPanels {
     var sentences = [saved.servedAt.map { "Saved, and served since \(request.clock.minute($0))." } ?? "Saved."]
     if let reason = saved.notServed { sentences.append("It isn't served: \(reason)") }
     if let commit = saved.commit { sentences.append("Commit \(commit.prefix(12)).") }
-    if let reason = saved.notCommitted { sentences.append(reason) }
-    let isWhole = saved.notServed == nil && saved.notCommitted == nil
+    for reason in [saved.notCommitted, saved.notKept].compactMap(\.self) { sentences.append(reason) }
+    let isWhole = saved.notServed == nil && saved.notCommitted == nil && saved.notKept == nil
     return Part.notice(
       .element("p", ["role": "status", "class": "lines-kept"], words(sentences.joined(separator: " "))),
       kind: isWhole ? "good" : nil)

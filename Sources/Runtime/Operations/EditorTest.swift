@@ -2,6 +2,7 @@ package import ActionKit
 package import Agent
 import Basics
 import RecipeEditing
+import Recipes
 
 package struct EditorTest: Operation {
   package static let name = "editorTest"
@@ -29,6 +30,12 @@ package struct EditorTest: Operation {
     let edited = try await editor.edited(path, text, for: caller)
     guard edited.file.kind != .configuration else {
       throw RequestRefusedError(.request, "only recipes have tests, and '\(edited.file.path)' isn't one")
+    }
+    if let about = try await editor.answer({ edited.folder.subject(of: edited.source)?.name }),
+      !caller.sees(recipe: about)
+    {
+      throw RequestRefusedError(
+        .forbidden, "the text is about the recipe '\(about)', and the token is limited to other recipes")
     }
     let tests = try await editor.answer {
       edited.file.kind == .test ? [edited.file.fullPath] : edited.service.tests(of: edited.source)

@@ -34,6 +34,6 @@ package struct RestoreFile: Operation {
     let name = found.version.isOfGit ? String(found.version.version.prefix(12)) : "version \(found.version.version)"
     let save = FileEditor.Save(
       path: path, text: found.text, base: base, message: "Restore \(file.path) to \(name) in the browser", key: key)
-    return Shown(SavedAnswer(try await editor.save(save, for: caller, serving: try agent.steered())))
+    return Shown(try await agent.saved(save, for: caller))
   }
 }

@@ -1,6 +1,7 @@
 package import ActionKit
 package import Agent
 package import Basics
+import RunState
 
 package struct SaveFile: Operation {
   package static let name = "saveFile"
@@ -31,7 +32,26 @@ package struct SaveFile: Operation {
     on anyone: Anyone, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> Shown<SavedAnswer> {
     let save = FileEditor.Save(path: path, text: text, base: base, message: message, key: key)
-    return Shown(SavedAnswer(try await agent.edited().save(save, for: caller, serving: try agent.steered())))
+    return Shown(try await agent.saved(save, for: caller))
+  }
+}
+
+extension AgentParts {
+  /// Saves a text, unless it, its message or the file as it is holds a secret: versions and commits would hold it too.
+  func saved(_ save: FileEditor.Save, for caller: AgentCaller) async throws(RequestRefusedError) -> SavedAnswer {
+    let (editor, finder) = (try edited(), store.secrets.finder)
+    for (what, text) in [("text", save.text), ("message", save.message ?? "")] where finder.redact(text) != text {
+      throw RequestRefusedError(
+        .forbidden, "the \(what) holds the text of a secret, so it isn't saved; name the secret in an expression")
+    }
+    if let content = try await editor.file(save.path, for: caller).content { _ = try shown(content.text, of: save.path) }
+    do throws(RequestRefusedError) {
+      return SavedAnswer(try await editor.save(save, for: caller, serving: try steered()))
+    } catch {
+      var refusal = error
+      if let current = error.current, finder.redact(current.text) != current.text { refusal.current = nil }
+      throw refusal
+    }
   }
 }
 
@@ -44,6 +64,7 @@ package struct SavedAnswer: FieldSet {
   @Field("The id of its latest commit, with Git.") package var commit: String?
   @Field("Why Git didn't commit it.") package var notCommitted: String?
   @Field("The version that the agent keeps, if no commit has the text.") package var version: String?
+  @Field("Why the agent doesn't keep this version.") package var notKept: String?
 
   package init() {}
 
@@ -55,5 +76,6 @@ package struct SavedAnswer: FieldSet {
     commit = saved.commit
     notCommitted = saved.notCommitted
     version = saved.version
+    notKept = saved.notKept
   }
 }

@@ -10,6 +10,7 @@ import Testing
     ("in /home/ann/work.", "in the folder."), ("/home/ann/work", "the folder"), ("/home/ann/work/", "the folder"),
     ("the state in '/var/lib/errand/state.json' is damaged", "the state in 'state.json' is damaged"),
     ("held in /var/lib/errand: no", "held in errand: no"),
+    ("'/home/ann/work/.git/index.lock' exists", "'.git/index.lock' exists"),
     // Another folder with the same beginning is below a folder that is known, or isn't known.
     ("/home/ann/works/x", "works/x"), ("/home/ann/work.yaml", "work.yaml"),
     ("/var/lib/errands/x", "/var/lib/errands/x"),

@@ -206,6 +206,23 @@ import Testing
     }
   }
 
+  @Test func `a version that can't be kept is said, and the text is saved`() async throws {
+    let bench = try await EditBench()
+    let base = try await bench.read(FileEditorTests.path).digest
+    _ = try await bench.save(FileEditorTests.path, FileEditorTests.text(2), base: base)
+    let versions = "\(bench.folder.path)/.errand/versions"
+    try FileManager.default.removeItem(atPath: versions)
+    try Files.write([], to: versions)
+    let next = try await bench.read(FileEditorTests.path).digest
+    // The text before is kept already, but not known to be.
+    let refusal = await bench.refusal(EditBench.saving(FileEditorTests.path, FileEditorTests.text(3), base: next))
+    #expect(refusal?.kind == .state)
+    #expect(try bench.text(FileEditorTests.path) == FileEditorTests.text(2))
+    let made = try await bench.save("recipes/made.yaml", "recipe: made\nsteps: [{ let: { n: 1 } }]\n", base: nil)
+    #expect(made.servedAt != nil && made.notKept?.contains("the version can't be kept") == true)
+    #expect(try bench.text("recipes/made.yaml").contains("made"))
+  }
+
   // MARK: Versions
 
   @Test func `without Git the state keeps the latest texts, with the one before the first save`() async throws {
@@ -390,6 +407,17 @@ import Testing
         == RequestRefusedError(
           .forbidden,
           "'recipes/report.yaml' holds the text of a secret, so it isn't shown; edit it on the agent's machine"))
+    // It isn't replaced either, because its text would be kept as a version; nor does a new text hold one.
+    let over = await bench.refusal(EditBench.saving(FileEditorTests.path, FileEditorTests.text(2), base: nil))
+    #expect(over == refusal)
+    let sound = "steps: [{ let: { n: 1 } }]\n"
+    for (text, message) in [("\(sound)# hunter2-hunter2\n", "a"), (sound, "is hunter2-hunter2")] {
+      let saving = EditBench.saving("recipes/new.yaml", text, base: nil, message: message)
+      let refusal = await bench.refusal(saving)
+      #expect(refusal?.kind == .forbidden && refusal?.message.contains("hunter2") == false, "\(refusal as Any)")
+    }
+    #expect(!Files.exists("\(bench.folder.path)/recipes/new.yaml"))
+    #expect(!Files.exists("\(bench.folder.path)/.errand/versions"))
   }
 
   @Test func `one plan and one test of a person run at a time`() async throws {

@@ -78,7 +78,7 @@ import Testing
     #expect(try await bench.read(GitFolderTests.path).git?.isClean == false)
     let saved = try await GitFolderTests.save(bench, 8)
     #expect(saved.commit != nil)
-    #expect(try bench.git("status", "--porcelain") == "")
+    #expect(try bench.git("status", "--porcelain", "recipes") == "")
   }
 
   @Test func `a hook runs, and one that fails is shown and leaves nothing staged`() async throws {
@@ -94,6 +94,7 @@ import Testing
     #expect(try bench.git("diff", "--cached", "--name-only") == "")
     _ = try await bench.save("recipes/new.yaml", "recipe: new\nsteps:\n  - let: { n: 1 }\n", base: nil)
     #expect(try bench.git("diff", "--cached", "--name-only") == "")
+    #expect(try bench.git("status", "--porcelain", "recipes/new.yaml") == "?? recipes/new.yaml")
     #expect(try bench.git("log", "-1", "--format=%s") == "Begin")
     // Without the hook, the next save commits what is missing.
     try Files.remove("\(bench.folder.path)/.git/hooks/pre-commit")
@@ -103,6 +104,44 @@ import Testing
     // Both kinds of versions are listed, and each has its text.
     let versions = try await bench.ask(ListVersions.with { $0.path = GitFolderTests.path }).view.items
     #expect(versions.contains { $0.version == saved.version } && versions.contains { $0.version == next.commit })
+  }
+
+  @Test func `a hook that prints too much leaves no lock`() async throws {
+    let bench = try await EditBench { folder in
+      try EditBench.makeRepository(folder)
+      let hook = "\(folder.path)/.git/hooks/pre-commit"
+      try Files.write(Array("#!/bin/sh\nyes >&2\n".utf8), to: hook, mode: 0o755)
+    }
+    let saved = try await GitFolderTests.save(bench, 2)
+    #expect(saved.commit == nil && saved.notCommitted == "git printed more than 1 MiB" && saved.version != nil)
+    #expect(!Files.exists("\(bench.folder.path)/.git/index.lock"))
+    try Files.remove("\(bench.folder.path)/.git/hooks/pre-commit")
+    #expect(try await GitFolderTests.save(bench, 3).commit != nil)
+  }
+
+  @Test func `a text that no commit has is kept before it is replaced`() async throws {
+    let bench = try await EditBench { folder in try EditBench.makeRepository(folder) }
+    func texts() async throws -> [String] {
+      let versions = try await bench.ask(ListVersions.with { $0.path = GitFolderTests.path }).view.items
+      var texts: [String] = []
+      for version in versions {
+        texts.append(
+          try await bench.ask(
+            ReadVersion.with {
+              $0.path = GitFolderTests.path
+              $0.version = version.version
+            }
+          ).view.text)
+      }
+      return texts
+    }
+    _ = try await GitFolderTests.save(bench, 2)
+    // A person writes on the machine, while Git is in the middle of something else.
+    try Files.write(Array(GitFolderTests.text(70).utf8), to: "\(bench.folder.path)/\(GitFolderTests.path)")
+    try Files.makeFolder("\(bench.folder.path)/.git/rebase-merge")
+    let saved = try await GitFolderTests.save(bench, 3)
+    #expect(saved.notCommitted == "a rebase is under way")
+    #expect(try await Set(texts()).isSuperset(of: [2, 3, 70].map(GitFolderTests.text)))
   }
 
   @Test func `a detached head, a merge and a rebase under way are left alone, and said`() async throws {

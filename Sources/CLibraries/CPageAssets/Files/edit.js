@@ -14,7 +14,7 @@
 
   let [isLeaving, isOut] = [false, false];
 
-  // Sends the form as it is, with the text and more values; null if there is no answer.
+  // Sends the form with the text and more values; null without an answer.
   async function send(values, text = editor.getValue()) {
     if (isOut && values.do !== 'save') return null;
     const body = new URLSearchParams(new FormData(form));
@@ -202,8 +202,8 @@
       if (!page.getElementById('notices')) return fault(page.querySelector('.notice')?.textContent ?? 'The agent refuses.');
       replace(page, ['standing', 'notices', 'count', 'result', 'hidden']);
       const edits = page.getElementById('edits')?.dataset.edits;
+      if (edits && asked === version) apply(edits);
       const isCurrent = asked === version;
-      if (edits && isCurrent) apply(edits);
       const isDone = !at('notices').dataset.refused;
       if (isDone && (button.value === 'save' || ['over', 'restore'].includes(button.name))) {
         clean = button.name !== 'restore' ? generation : isCurrent ? editor.changeGeneration(true) : -1;
