@@ -44,7 +44,9 @@ extension AgentParts {
       throw RequestRefusedError(
         .forbidden, "the \(what) holds the text of a secret, so it isn't saved; name the secret in an expression")
     }
-    if let content = try await editor.file(save.path, for: caller).content { _ = try shown(content.text, of: save.path) }
+    if let content = try await editor.file(save.path, for: caller).content {
+      _ = try shown(content.text, of: save.path)
+    }
     do throws(RequestRefusedError) {
       return SavedAnswer(try await editor.save(save, for: caller, serving: try steered()))
     } catch {
