@@ -4,8 +4,9 @@
 .PHONY: demo release install uninstall tarball deb image package-test order order-check built test clients database pictures soak combination cluster-soak fuzz benchmarks measured bench bench-smoke speed format generate packages
 .DEFAULT_GOAL := demo
 
-# Packages that only the tests need: a browser, a database, an editor, shells, and Python for clients that others wrote.
-TEST_PACKAGES := chromium chromium-driver fish neovim postgresql python3-selenium python3-venv zsh
+# Packages that only the tests need: a browser, the source of the editor on its pages, a database, an editor, shells, and
+# Python for clients that others wrote and for a mail server.
+TEST_PACKAGES := chromium chromium-driver fish libjs-codemirror neovim postgresql python3-aiosmtpd python3-selenium python3-venv terser zsh
 PACKAGES := age g++ libcurl4-openssl-dev libfaketime libmicrohttpd-dev libpq-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata zlib1g-dev
 # How everything that is shipped or measured is built, so that nothing is built twice.
 RELEASE = ERRAND_COMMIT=$$(git describe --always --exclude='*' --abbrev=12 --dirty=+ 2> /dev/null) \
@@ -109,10 +110,11 @@ database: packages
 	@$(MAKE) --no-print-directory packages PACKAGES=postgresql
 
 # Clients of the API from PyPI, for tests against what others wrote. Where PyPI isn't reached, those tests say so and are
-# left out; the browser and what drives it are Debian's, and always there. Debian's Prometheus is only unpacked (20 MB to
-# download), because installing it would start it as a service. OpenAPI documents of other projects are taken out of their
-# packages (8 MB).
+# left out; the browser and what drives it are Debian's, and always there. Debian's Prometheus and nginx are only unpacked
+# (20 MB and 0.5 MB to download), because installing them would start them as services. OpenAPI documents of other projects
+# are taken out of their packages (8 MB).
 CLIENTS := .build/clients
+NGINX := .build/nginx
 PROMETHEUS := .build/prometheus
 DOCUMENTS := .build/documents
 clients: packages database
@@ -126,6 +128,10 @@ clients: packages database
 	  rm -rf $(PROMETHEUS) && mkdir -p $(PROMETHEUS) && cd $(PROMETHEUS) && apt-get -qq download prometheus \
 	  && dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x --strip-components=3 ./usr/bin && rm prometheus_*.deb; } 2> /dev/null \
 	|| echo "note: Debian's prometheus can't be downloaded, so its test is left out" >&2
+	@test -x $(NGINX)/nginx || { \
+	  rm -rf $(NGINX) && mkdir -p $(NGINX) && cd $(NGINX) && apt-get -qq download nginx \
+	  && dpkg-deb --fsys-tarfile nginx_*.deb | tar -x --strip-components=3 ./usr/sbin && rm nginx_*.deb; } 2> /dev/null \
+	|| echo "note: Debian's nginx can't be downloaded, so its test is left out" >&2
 	@test $(DOCUMENTS)/made -nt Tests/Clients/documents.txt || { \
 	  rm -rf $(DOCUMENTS)/packages && mkdir -p $(DOCUMENTS)/packages && cd $(DOCUMENTS)/packages \
 	  && $(CURDIR)/$(CLIENTS)/bin/pip download --quiet --disable-pip-version-check --require-hashes --no-deps \

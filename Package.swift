@@ -190,8 +190,8 @@ let package = Package(
         .target(
           name: "Agent",
           dependencies: [
-            "ActionKit", "Basics", "CCrash", "Calendars", "ChildProcesses", "Recipes", "RunState", "Runs", "Scheduler",
-            "Threads",
+            "ActionKit", "Basics", "CCrash", "Calendars", "ChildProcesses", "RecipeEditing", "Recipes", "RunState",
+            "Runs", "Scheduler", "Threads",
           ]),
         .target(
           name: "AgentClient",
@@ -199,8 +199,8 @@ let package = Package(
         .target(
           name: "AgentPages",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "CPageAssets", "Calendars", "HTTPServer", "Operations", "Recipes",
-            "RunState", "Runs",
+            "ActionKit", "Agent", "Basics", "CPageAssets", "Calendars", "Expressions", "HTTPServer", "Operations",
+            "RecipeEditing", "Recipes", "RunState", "Runs",
           ]),
         .target(
           name: "AgentServer",
@@ -212,8 +212,8 @@ let package = Package(
           name: "AgentRuntime",
           dependencies: [
             "ActionKit", "Agent", "AgentClient", "AgentServer", "Basics", "Calendars", "HTTPClient", "LocalFiles",
-            "Operations", "PostgresClient", "Recipes", "Recordings", "RunState", "Runs", "SecretSources", "SharedState",
-            "Threads",
+            "Operations", "PostgresClient", "RecipeEditing", "Recipes", "Recordings", "RunState", "Runs",
+            "SecretSources", "SharedState", "Threads",
           ]),
         .target(
           name: "AssistantTools",
@@ -221,11 +221,11 @@ let package = Package(
         .target(
           name: "Operations",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "Calendars", "Recipes", "RunState", "Runs",
+            "ActionKit", "Agent", "Basics", "Calendars", "RecipeEditing", "Recipes", "RunState", "Runs",
           ]),
         .tests(
-          of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Operations", "ProcessTestKit", "Recipes",
-          "RunState", "RunTestKit", "Runs", "Scheduler", "SharedState"),
+          of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Operations", "ProcessTestKit",
+          "RecipeEditing", "Recipes", "RunState", "RunTestKit", "Runs", "Scheduler", "SharedState"),
         .tests(
           of: "AgentClient", "ActionKit", "ActionTestKit", "Agent", "AgentServer", "Basics", "Calendars", "HTTPTypes",
           "Operations", "ProcessTestKit", "Recipes", "RunState", "Runs"),
@@ -305,9 +305,10 @@ let package = Package(
         .tests(
           of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentPages", "AgentRuntime", "AgentServer", "Basics",
           "Calendars",
-          "CommandLineParser", "HTTPClient", "HTTPServer", "MCPPlugins", "MailPlugin", "MarkbookPlugin", "ModelContext",
+          "CommandLineParser", "HTTPClient", "HTTPServer", "LanguageServer", "MCPPlugins", "MailPlugin",
+          "MarkbookPlugin", "ModelContext",
           "OpenAPIPlugins", "Operations", "PluginList", "PluginLocks", "PostgresClient", "PostgresTestKit",
-          "ProcessTestKit", "Recipes",
+          "ProcessTestKit", "RecipeEditing", "Recipes",
           "RunState", "Runs", "SecretSources", "TimetablePlugin"),
         .tests(of: "errand-dev", "ActionTestKit", "Basics", "ProcessTestKit"),
       ]),

@@ -31,12 +31,12 @@ struct HistorySearches {
       default: return Row(what, figure, "MB", .atMost(bar))
       }
     }
-    guard rows.count == 9 else { throw NotMeasured("the searches ended early: \(lines)") }
+    guard rows.count == 13 else { throw NotMeasured("the searches ended early: \(lines)") }
     return rows
   }
 
   /// The id of the run of that number: of every hundredth, one that was created two days before it ended.
-  private static func id(_ number: Int) -> String {
+  private static func id(_ number: Int, _ end: Timestamp = HistorySearches.end) -> String {
     var random = SystemRandomNumberGenerator()
     let created = end.advanced(by: .seconds((number - runs) * 31 - (number % 100 == 0 ? 172_800 : 0))) ?? end
     return UUID7(at: created, using: &random).description
@@ -44,20 +44,29 @@ struct HistorySearches {
 
   private static func recipe(_ number: Int) -> String { number % 333_333 == 7 ? "rare" : "recipe-\(number % 20)" }
 
-  func fill(_ path: String) async throws {
+  /// - Parameters:
+  ///   - end: When the last run ended.
+  ///   - failing: One run in so many failed; the failures of a recipe are of one in five kinds.
+  func fill(_ path: String, until end: Timestamp = HistorySearches.end, failing: Int = 50_000) async throws {
     let store = try await FileStateStore.open(path, program: "benchmark")
     for start in stride(from: 0, to: Self.runs, by: 1000) {
       var events: [StateEvent] = []
       for number in start..<start + 1000 {
-        let run = Self.id(number)
-        let at = Self.end.advanced(by: .seconds((number - Self.runs) * 31)) ?? Self.end
+        let run = Self.id(number, end)
+        let at = end.advanced(by: .seconds((number - Self.runs) * 31)) ?? end
         events.append(
           .runCreated(
             RunCreated(
               run: run, at: at, recipe: Self.recipe(number), file: "recipes/report.yaml",
               texts: .inline(.map(ValueMap())),
               inputs: .object(["number": .int(number)]), program: "benchmark")))
-        events.append(.runEnded(RunEnded(run: run, at: at, status: number % 50_000 == 9 ? .failed : .succeeded)))
+        let hasFailed = number % failing == 9
+        let message = "no answer from \(["a", "b", "c", "d", "e"][number / failing % 5]) after \(number) s"
+        events.append(
+          .runEnded(
+            RunEnded(
+              run: run, at: at, status: hasFailed ? .failed : .succeeded,
+              error: hasFailed ? RunError(.network, message, step: "read") : nil)))
       }
       try await store.append(events)
     }
@@ -99,6 +108,18 @@ struct HistorySearches {
     report("by an id", try await median { _ = try await store.finishedRun(old.id) }.processor, bar: 3.6)
     report(
       "by an id that is not there", try await median { _ = try await store.finishedRun(id(7)) }.processor, bar: 3.4)
+    // The last two months are counted with the first question.
+    let since = end.advanced(by: .seconds(-30 * 86_400)) ?? end
+    let day = RunSumQuery(firstDay: RunSum.day(of: since))
+    report(
+      "statistics of 30 days, for the first time", try await spent { _ = try await store.runSums(day) }.processor,
+      bar: 1500)
+    report("statistics of 30 days", try await median { _ = try await store.runSums(day) }.processor, bar: 2)
+    report("failures of 30 days", try await median { _ = try await store.failures(from: since) }.processor, bar: 2)
+    let recipes = (0..<20).map { "recipe-\($0)" }
+    report(
+      "the last ten results of 20 recipes",
+      try await median { _ = try await store.latestResults(of: recipes, from: since) }.processor, bar: 2)
     report("memory of that", max(0, Double(try residentBytes() - before) / 1_048_576), bar: 4, .none)
     report(
       "the end of a run, and a snapshot",

@@ -36,7 +36,8 @@ def call_all(client, run, other):
     """
     import errand_client.api.default as api
 
-    made = {"recipe": "sum", "id": "sum", "run": run, "step": "ask", "name": "store.get", "number": 1}
+    made = {"recipe": "sum", "id": "sum", "run": run, "step": "ask", "name": "store.get", "number": 1,
+            "path": "recipes/sum.yaml", "version": "1"}
     # What an operation needs besides the names above: its parameters, its body, its status.
     special = {
         "start": ({"recipe": "greeting"}, {"inputs": {"name": "Bob"}}, 202),
@@ -56,6 +57,17 @@ def call_all(client, run, other):
         # The run has one output, which is a text, and wrote no file.
         "output_table": ({}, None, 404), "run_file": ({}, None, 404), "unlink": ({}, {}, 409),
     }
+    # The token may not edit.
+    text, place = {"path": "recipes/sum.yaml", "text": "steps: []"}, {"line": 0, "column": 0}
+    for name, body in {
+        "editor_check": text, "editor_complete": dict(text, at=place), "editor_hover": dict(text, at=place),
+        "editor_plan": text, "editor_test": text, "list_files": None, "read_file": None, "save_file": text,
+        "list_versions": None, "read_version": None, "restore_file": {"path": "recipes/sum.yaml", "version": "1"},
+        "list_templates": None, "new_file": {"from": "hello"}, "reload": {},
+    }.items():
+        special[name] = ({}, body, 403)
+    special["steer_runs"] = ({}, {"verb": "retry", "runs": [run]}, 200)
+    special["dismiss_failure"] = ({}, {"group": "0"}, 404)
     names = [module.name for module in pkgutil.iter_modules(api.__path__) if module.name not in ("follow", "watch")]
     faults = []
     # What another one needs comes before it.

@@ -2,8 +2,8 @@
 
 Every page that a link leads to is looked at, light and dark, narrow and wide: nothing that axe finds, no scrolling to the
 side, no message on the console, no request to elsewhere, and texts from outside are text. A person starts, plans,
-approves, resolves, checks, backfills, sends an event and makes a token by the keyboard alone, and again without
-JavaScript. With --pictures it saves each page instead.
+approves, resolves, checks, backfills, sends an event, makes a token and edits recipes by the keyboard alone, and again
+without JavaScript. With --pictures it saves each page instead.
 """
 import argparse
 import pathlib
@@ -33,6 +33,8 @@ if not (BROWSER and DRIVER):
 AXE = next(ROOT.glob(".build/clients/lib/python3*/site-packages/axe_playwright_python/axe.min.js"), None)
 AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 THEMES, WIDTHS = ["light", "dark"], [360, 1280]
+# The editor has more in a row than other pages.
+WIDTHS_OF_EDITOR = [320, 390, 1280]
 # How many pages of a kind are looked at, where there are more of the same.
 MOST_OF_A_KIND = 2
 # Markup that the hostile text would have become.
@@ -40,10 +42,14 @@ INJECTED = "img[onerror], svg[onload], script:not([src]), [onerror], [onload], [
 
 
 class Browser:
-    """Chromium, driven as a person does."""
+    """Chromium, driven as a person does.
 
-    def __init__(self, agent, scripts=True):
+    With `trusting` it accepts a self-signed certificate.
+    """
+
+    def __init__(self, agent, scripts=True, trusting=False):
         options = webdriver.ChromeOptions()
+        options.accept_insecure_certs = trusting
         options.binary_location = BROWSER
         self.profile = tempfile.mkdtemp(prefix="errand-browser-")
         for argument in ["headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "no-first-run",
@@ -167,6 +173,10 @@ class Browser:
         actions = ActionChains(self.driver)
         actions.send_keys(*keys).perform()
 
+    def held(self, key):
+        """Presses a key while Ctrl is held."""
+        ActionChains(self.driver).key_down(Keys.CONTROL).send_keys(key).key_up(Keys.CONTROL).perform()
+
     def tab_to(self, what, selector):
         """Moves the focus to an element with the Tab key alone; the focus has to be visible everywhere."""
         expect(
@@ -178,7 +188,8 @@ class Browser:
             active = self.ask(
                 "const active = document.activeElement;"
                 "if (!active || active.matches('body, html')) return null;"
-                "const style = getComputedStyle(active);"
+                # The component of the editor shows the focus of its text around itself.
+                "const style = getComputedStyle(active.closest('.CodeMirror') ?? active);"
                 "return {isWanted: active.matches(arguments[0]) && !active.disabled, html: active.outerHTML.slice(0, 200),"
                 " isSeen: style.outlineStyle !== 'none' || style.boxShadow !== 'none'}", selector)
             if active is None:
@@ -319,7 +330,7 @@ def pages(browser, content):
     of_runs = [f"/runs/{run}" for run in content.runs.values()]
     of_plans = [f"/plans/{digest}" for digest in content.plans]
     waiting = ["/", "/login", *of_runs, *of_plans, "/recipes/hostile", "/recipes/approve-averages", "/recipes/faulty",
-               "/check", "/actions", "/actions/shell.run", "/workers", "/tokens",
+               "/check", "/edit", "/edit/new", "/edit/recipes%2Ffaulty.yaml", "/actions", "/actions/shell.run", "/workers", "/tokens",
                "/schedules/hostile", urllib.parse.quote("/recipes/<img src=x onerror=alert(1)>"), "/nothing"]
     found, counts, first = [], {}, set(waiting)
     while waiting:
@@ -360,13 +371,14 @@ def appearance(content):
             shown[path] = browser.text
             found += browser.noise()
             faults += [f"{path}: {fault}" for fault in found]
-        for form in answers(browser, "looks"):
+        for form, said in answers(browser, "looks"):
             count += 1
             for theme in THEMES:
                 for width in WIDTHS:
                     faults += [f"answer of {form}: {theme}, {width} px: {fault}" for fault in browser.faults(theme, width)]
             browser.look("light", 1280)
-            faults += [f"answer of {form}: {fault}" for fault in browser.noise()]
+            found = [entry for entry in browser.noise() if not (said and f"status of {said}" in entry)]
+            faults += [f"answer of {form}: {fault}" for fault in found]
     for path in ["/", f"/runs/{content.runs['hostile']}", f"/runs/{content.runs['hostile-ended']}", "/recipes/hostile"]:
         if "onerror=alert(1)" not in shown[path]:
             faults.append(f"{path}: doesn't show the text from outside, which this is about")
@@ -375,7 +387,7 @@ def appearance(content):
 
 
 def answers(browser, name):
-    """Fills in the forms that a page answers, by the keyboard, and yields where it looks at each answer."""
+    """Fills in the forms that a page answers, by the keyboard, and yields each answer's form, and its status if it refuses."""
     browser.open("/recipes")
     browser.activate("the link to the check", "a[href='/check']")
     browser.enter("the text", "[name='text']", "steps: [{ uses: shell.rum }]")
@@ -383,19 +395,37 @@ def answers(browser, name):
     expect("'shell.run'" in browser.text, f"the check finds nothing:\n{browser.text}")
     kept = browser.driver.find_element(By.NAME, "text").get_property("value")
     expect(kept == "steps: [{ uses: shell.rum }]", f"the text is now: {kept}")
-    yield "/check"
+    yield "/check", None
     browser.open("/schedules/hostile")
     browser.enter("the start", "[name='from']", "2026-01-10")
     browser.enter("the end", "[name='to']", "2026-01-12")
     browser.activate("the button that lists the slots", "form#backfill button")
     expect("Start 2 runs" in browser.text, f"the backfill lists no slots:\n{browser.text}")
-    yield "/schedules/hostile/backfill"
+    yield "/schedules/hostile/backfill", None
+    # A form that is refused says so in its title, has the focus at its faults, and leads from there to the field.
+    browser.open("/schedules/hostile")
+    browser.enter("the start", "[name='from']", "yesterday")
+    browser.enter("the end", "[name='to']", "2026-01-12")
+    browser.activate("the button that lists the slots", "form#backfill button")
+    expect(browser.driver.title.startswith("Error: "), f"the title of a refused form is {browser.driver.title}")
+    focused = "return document.activeElement.id"
+    until(lambda: browser.ask(focused) == "faults", lambda: f"the focus is at {browser.ask(focused)}, not at the faults")
+    browser.tab_to("the link to the field", "#faults a")
+    browser.press(Keys.ENTER)
+    until(lambda: browser.ask(focused) == "from", lambda: f"the focus is at {browser.ask(focused)}, not at the field")
+    kept = browser.driver.find_element(By.NAME, "from").get_property("value")
+    expect(kept == "yesterday", f"the start is now: {kept}")
+    yield "/schedules/hostile/backfill", 422
+    if browser.scripts:
+        browser.open("/runs")
+        browser.press("/")
+        expect(browser.ask("return document.activeElement.matches('main input')"), "/ leads to no field")
     browser.open("/state")
     browser.activate("the link to tokens", "a[href='/tokens']")
     browser.enter("the token's name", "[name='name']", name)
     browser.activate("the button that makes the token", "form[action='/tokens'] button")
     expect("Save this token now" in browser.text, f"there is no new token:\n{browser.text}")
-    yield "/tokens"
+    yield "/tokens", None
 
 
 def person(content, scripts):
@@ -451,9 +481,36 @@ def person(content, scripts):
         browser.enter("the event's data", "[name='data']", '{"a": 1}')
         browser.activate("the button that sends the event", f"form[action='/runs/{patient}/events'] button")
         agent.until_status(token, patient, "succeeded")
+        change_many(browser, agent, token)
         for _ in answers(browser, "scripts" if scripts else "no-scripts"):
             pass
         print(f"pages: started, planned, approved, resolved and the rest {'with' if scripts else 'without'} JavaScript, by keyboard")
+
+
+def change_many(browser, agent, token):
+    """Retries a run that is marked and then all that match, and starts one again."""
+    failed = [agent.until_status(token, agent.begin(token, "broken"), "failed") for _ in range(2)]
+    browser.open("/runs?recipe=broken&status=failed")
+    browser.tab_to("the mark of a run", f"input[type='checkbox'][value='{failed[0]}']")
+    browser.press(Keys.SPACE)
+    browser.activate("the button that retries marked runs", "button[name='do'][value='retry']")
+    expect("1 of 1 run retried" in browser.text, f"the marked run isn't retried:\n{browser.text}")
+    link = browser.driver.find_element(By.CSS_SELECTOR, "ul.rows .quiet a").get_attribute("href")
+    agent.until_status(token, link.rsplit("/", 1)[1], "failed")
+    browser.activate("the way back to the list", "main p.actions a[href^='/runs']")
+    browser.open("/runs?recipe=broken&status=failed")
+    browser.tab_to("what opens the rest", "form#steer summary")
+    browser.press(Keys.ENTER)
+    browser.activate("the button that retries all", "button[name='do'][value='retry all']")
+    expect("runs retried" in browser.text and "was retried as" in browser.text, f"not all are retried:\n{browser.text}")
+    browser.open(f"/runs/{failed[1]}")
+    browser.activate("the link to its inputs", f"a[href='/recipes/broken?like={failed[1]}']")
+    expect("With the inputs of broken" in browser.text, f"the form has no inputs:\n{browser.text}")
+    browser.activate("the button that starts", START.format("broken"))
+    run = browser.path.split("/")[2].split("?")[0]
+    agent.until_status(token, run, "failed")
+    browser.open(f"/runs/{failed[1]}")
+    expect("Repeated as" in browser.text and "Retried as" in browser.text, f"no run does it again:\n{browser.text}")
 
 
 def decided_elsewhere(browser, agent, token):
@@ -473,6 +530,152 @@ def decided_elsewhere(browser, agent, token):
             expect("Nothing to decide" in browser.text, f"the page is still there:\n{browser.text}")
 
 
+EDITED = """summary: Is edited in a browser.
+steps:
+  - id: one
+    uses: shell.run
+    with: { effect: read, script: echo one }
+"""
+FAULTY = 'outputs: { said: "${{ steps.on.output }}" }'
+MENDED = EDITED + 'outputs: { said: "${{ steps.one.output }}" }'
+
+
+def editor(content):
+    """Edits recipes in the component, and in the field without it."""
+    file = content.agent.folder / "recipes" / "edited.yaml"
+    file.write_text(EDITED)
+    for scripts in [True, False]:
+        with Browser(content.agent, scripts=scripts) as browser:
+            browser.log_in()
+            (in_component if scripts else in_field)(browser, content.agent.folder / "recipes")
+        print(f"pages: edited {'with' if scripts else 'without'} JavaScript, by keyboard")
+
+
+def well_made(browser, what):
+    """Expects nothing of what can be wrong with a page."""
+    faults = [f"{what}: {theme}, {width} px: {fault}" for theme in THEMES for width in WIDTHS_OF_EDITOR
+              for fault in browser.faults(theme, width)] + [f"{what}: {fault}" for fault in browser.noise()]
+    browser.look("light", 1280)
+    expect(not faults, lambda: "\n".join(faults))
+
+
+def in_component(browser, folder):
+    text = lambda: browser.ask("return document.querySelector('.CodeMirror').CodeMirror.getValue()")
+    shows = lambda what, selector: browser.until_shows(what, selector, reload=False)
+    part = lambda name: browser.ask("return document.getElementById(arguments[0]).textContent", name)
+    # What a browser asks when a page with typed text is left, which WebDriver answers unasked.
+    asks = lambda: browser.ask("return !dispatchEvent(new Event('beforeunload', { cancelable: true }))")
+
+    def until_part(name, words):
+        until(lambda: words in part(name), lambda: f"#{name} doesn't say {words!r}: {part(name)[:500]}\n{browser.text[:3000]}")
+
+    file = folder / "edited.yaml"
+    browser.noise()
+    browser.open("/edit")
+    well_made(browser, "the list of files")
+    browser.activate("the file", "a[href='/edit/recipes%2Fedited.yaml']")
+    shows("the component", ".CodeMirror-code")
+    expect(text() == EDITED, lambda: f"the component has another text: {text()}")
+    well_made(browser, "at rest")
+    # A fault is shown under its line and read out, and its fix applied.
+    browser.tab_to("the text", ".CodeMirror-code")
+    browser.held(Keys.END)
+    browser.press(*FAULTY)
+    shows("the fault under its line", ".CodeMirror-linewidget .finding")
+    until_part("saved", "not saved")
+    expect(asks(), "the page is left without asking")
+    well_made(browser, "with a fault")
+    browser.press(Keys.F8)
+    until_part("said", "Line 6")
+    browser.held("s")
+    until_part("notices", "It wasn't saved")
+    expect(file.read_text() == EDITED, "a text with an error was saved")
+    browser.held(".")
+    until(lambda: text() == MENDED, lambda: f"it isn't mended: {text()}")
+    until(lambda: "error" not in part("count"), lambda: f"the fault is still counted: {part('count')}")
+    # The list of completions, and the words about a name.
+    browser.held(Keys.END)
+    browser.press(Keys.ENTER, *"zon")
+    shows("completions", ".CodeMirror-hints li")
+    well_made(browser, "with completions")
+    browser.press(Keys.ENTER)
+    until(lambda: "zone" in text(), lambda: f"nothing was completed: {text()}")
+    browser.ask("document.querySelector('.CodeMirror').CodeMirror.setValue(arguments[0])", MENDED)
+    browser.held(Keys.HOME)
+    browser.held("i")
+    shows("the words about a key", ".about-word")
+    well_made(browser, "with words about a key")
+    browser.press(Keys.ESCAPE)
+    # The tabs keep the text and what can be undone.
+    for tab in ["plan", "test", "difference", "versions", "check"]:
+        browser.tab_to(f"the tab {tab}", f".tabs button[value='{tab}']")
+        browser.press(Keys.ENTER)
+        shows(f"the answer of {tab}", f"#result[data-tab='{tab}']:not([aria-busy]) h2")
+        well_made(browser, tab)
+    browser.held("s")
+    until_part("notices", "Saved")
+    until(lambda: part("saved") == "saved", lambda: f"it isn't saved: {part('standing')}")
+    expect(file.read_text() == MENDED and not asks(), lambda: f"the file has: {file.read_text()}")
+    # Another person saves meanwhile.
+    browser.tab_to("the text", ".CodeMirror-code")
+    browser.held(Keys.END)
+    browser.press(*"\n# Mine.")
+    theirs = MENDED + "\n# Theirs.\n"
+    file.write_text(theirs)
+    browser.held("s")
+    shows("both texts", "#result[data-tab='conflict'] .diff")
+    expect("# Theirs." in part("result") and "# Mine." in text(), lambda: f"a text is missing: {part('result')}")
+    well_made(browser, "with a conflict")
+    expect(file.read_text() == theirs, "the other text is lost")
+    browser.tab_to("the button that saves all the same", "button[name='over']")
+    browser.press(Keys.ENTER)
+    until_part("notices", "Saved")
+    expect(file.read_text() == MENDED + "\n# Mine.", lambda: f"the file has: {file.read_text()}")
+    # An earlier version comes back.
+    browser.tab_to("the tab versions", ".tabs button[value='versions']")
+    browser.press(Keys.ENTER)
+    shows("versions", "button[name='version']")
+    first = browser.driver.find_elements(By.CSS_SELECTOR, "button[name='version']")[-1].get_attribute("value")
+    browser.tab_to("the first version", f"button[name='version'][value='{first}']")
+    browser.press(Keys.ENTER)
+    shows("the comparison", "#result summary")
+    browser.tab_to("the way to restore", "#result summary")
+    browser.press(Keys.ENTER)
+    well_made(browser, "with a version")
+    browser.tab_to("the button that restores", "button[name='restore']")
+    browser.press(Keys.ENTER)
+    until(lambda: text() == EDITED, lambda: f"the first text isn't there: {text()}")
+    expect(file.read_text() == EDITED, lambda: f"the file has: {file.read_text()}")
+    expect(not browser.noise(), "the console says something")
+
+
+def in_field(browser, folder):
+    text = lambda: browser.driver.find_element(By.NAME, "text").get_property("value")
+    file = folder / "begun.yaml"
+    browser.open("/edit/new?from=hello&name=begun")
+    expect("begun" in text(), lambda: f"the template isn't there: {text()}")
+    browser.tab_to("the text", "[name='text']")
+    browser.held("a")
+    browser.press(*"steps: [{ uses: shell.rum, with: { effect: read, script: echo } }]\n")
+    browser.activate("the button that checks", "button[value='check']")
+    expect("'shell.run'" in browser.text, lambda: f"the check finds nothing:\n{browser.text}")
+    browser.activate("the button that saves", "button[value='save']")
+    expect("It wasn't saved" in browser.text and not file.exists(), lambda: f"a faulty text was saved:\n{browser.text}")
+    browser.activate("the fix", "button[name='fix']")
+    expect("shell.run," in text(), lambda: f"it isn't mended: {text()}")
+    browser.activate("the button that saves", "button[value='save']")
+    expect("Saved" in browser.text and "shell.run," in file.read_text(), lambda: f"it isn't saved:\n{browser.text}")
+    file.write_text(file.read_text() + "# Theirs.\n")
+    browser.tab_to("the text", "[name='text']")
+    browser.held(Keys.END)
+    browser.press(*"# Mine.\n")
+    browser.activate("the button that saves", "button[value='save']")
+    expect("# Mine." in text() and "# Theirs." in browser.text, lambda: f"a text is missing:\n{browser.text}")
+    for tab in ["plan", "test", "difference", "versions"]:
+        browser.activate(f"the tab {tab}", f".tabs button[value='{tab}']")
+        expect("# Mine." in text(), lambda: f"{tab} loses the text:\n{browser.text}")
+
+
 # The pages that are no page: the status of the problem that is shown.
 REFUSED = {"/nothing": 404}
 START = "form[action='/recipes/{0}/start'] button:not([formaction])"
@@ -490,10 +693,15 @@ def pictures(content, folder):
             "recipe": "/recipes/approve-averages", "recipe-faulty": "/recipes/class-list", "schedules": "/schedules",
             "schedule": "/schedules/markbook-averages", "plan": f"/plans/{content.plan}",
             "connections": "/connections", "state": "/state", "login": "/login",
+            "editor": "/edit/recipes%2Fapprove-averages.yaml", "editor-faulty": "/edit/recipes%2Fclass-list.yaml",
         }
         # Pages that have no place of their own are where links lead.
         browser.open(f"/runs/{runs['approval']}")
         shown["approval"] = next(link for link in browser.links() if link.startswith("/approvals/"))
+        # What a colleague sees who has a link and no login.
+        made = content.agent.call("runs", "link", runs["approval"])
+        expect(made.returncode == 0, f"no link: {made.stderr}")
+        shown["link"] = urllib.parse.urlsplit(made.stdout.strip()).path
         for name, path in shown.items():
             for width, height in [(1280, 860), (390, 844)]:
                 for theme in THEMES:
@@ -512,7 +720,7 @@ def pictures(content, folder):
 def run():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
-    parser.add_argument("--only", choices=["appearance", "keyboard", "no-scripts"])
+    parser.add_argument("--only", choices=["appearance", "keyboard", "no-scripts", "editor"])
     parser.add_argument("--pictures", type=pathlib.Path)
     options = parser.parse_args()
     if options.pictures:
@@ -521,7 +729,7 @@ def run():
     with Content(options.program) as content:
         parts = {
             "appearance": lambda: appearance(content), "keyboard": lambda: person(content, True),
-            "no-scripts": lambda: person(content, False),
+            "no-scripts": lambda: person(content, False), "editor": lambda: editor(content),
         }
         for name, part in parts.items():
             if options.only in (None, name):

@@ -163,6 +163,19 @@ static void named(pid_t pid, char name[16]) {
   if (count > 0 && name[count - 1] == '\n') name[count - 1] = 0;
 }
 
+// Asks the command to end, for a program that removes its locks then, and waits.
+static void endGently(struct Keeper *keeper, int children, int patience) {
+  kill(-keeper->command, SIGTERM);
+  long long end = milliseconds() + patience, left;
+  while (!keeper->hasExited && (left = end - milliseconds()) > 0) {
+    struct pollfd watched = {.fd = children, .events = POLLIN};
+    if (poll(&watched, 1, (int)left) <= 0) continue;
+    struct signalfd_siginfo info;
+    while (read(children, &info, sizeof(info)) > 0) continue;
+    reap(keeper);
+  }
+}
+
 // This program is gone: nothing of the command may run beside its second try, and until then the locks stay held.
 static void endAfterAgent(struct Keeper *keeper, const int *kept, int count) {
   int rest;
@@ -263,6 +276,7 @@ static void keep(const struct CProcessCommand *command, int control, int report,
     ssize_t size = read(control, &order, 1);
     if (size < 0) continue;
     if (size == 0) {
+      if (!keeper.hasExited && command->patience > 0) endGently(&keeper, children, command->patience);
       endAfterAgent(&keeper, kept, count);
       _exit(0);
     }

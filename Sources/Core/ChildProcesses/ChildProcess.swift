@@ -67,6 +67,7 @@ package final class ChildProcess: Sendable {
   private let isConversing: Bool
   private let maxOutputBytes: Int
   private let grace: TimeSpan
+  private let isGentle: Bool
   private let onRead: (@Sendable (_ bytes: [UInt8], _ isErrors: Bool) -> Void)?
   private let state = Mutex(State())
 
@@ -79,12 +80,14 @@ package final class ChildProcess: Sendable {
   ///   - isConversing: Whether its input stays open until `finish`; its output isn't collected then.
   ///   - maxOutputBytes: The most that it may write to each of its outputs, if that is collected.
   ///   - grace: The time that it has to end after it is asked to; then it is killed.
+  ///   - isGentle: Whether it has that time too when it prints too much, and when this program is gone: a program that
+  ///     is killed leaves its locks behind.
   ///   - onRead: Receives its output as it is read, on a thread that may block; meanwhile nothing more is read. In a
   ///     conversation, empty bytes mark the end of an output.
   package init(
     path: String, arguments: [String], environment: [String: String], folder: String, place: FilePlace? = nil,
     input: [UInt8] = [], isConversing: Bool = false, maxOutputBytes: Int = .max, grace: TimeSpan,
-    onRead: (@Sendable (_ bytes: [UInt8], _ isErrors: Bool) -> Void)? = nil
+    isGentle: Bool = false, onRead: (@Sendable (_ bytes: [UInt8], _ isErrors: Bool) -> Void)? = nil
   ) {
     self.path = path
     self.arguments = arguments
@@ -95,6 +98,7 @@ package final class ChildProcess: Sendable {
     self.isConversing = isConversing
     self.maxOutputBytes = maxOutputBytes
     self.grace = grace
+    self.isGentle = isGentle
     self.onRead = onRead
   }
 
@@ -194,7 +198,8 @@ package final class ChildProcess: Sendable {
           guard let words = words.baseAddress, let variables = variables.baseAddress else { return EINVAL }
           var command = CProcessCommand(
             path: program, words: words, environment: variables, folder: opened.number, input: pipes[0][0],
-            output: pipes[1][1], errors: pipes[2][1])
+            output: pipes[1][1], errors: pipes[2][1],
+            patience: isGentle ? Int32(clamping: grace.nanoseconds / 1_000_000) : 0)
           return cprocess_start(
             &keeper, &command, pipes[3][0], pipes[4][1], Array(locks), Int32(locks.count))
         }
@@ -354,7 +359,8 @@ package final class ChildProcess: Sendable {
       }
       if isTooMuch, !isKilled {
         isKilled = true
-        order(CProcessKill, own.control)
+        order(isGentle ? CProcessEnd : CProcessKill, own.control)
+        if isGentle { killAt = now + grace }
       }
     }
     // Its last output; the processes that it left running write no more.

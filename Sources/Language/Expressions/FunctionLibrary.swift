@@ -53,3 +53,38 @@ package struct FunctionLibrary: Sendable {
   /// The names of the free functions, or of the methods.
   func names(ofMethods: Bool) -> [String] { Array((ofMethods ? methods : functions).keys) }
 }
+
+extension FunctionLibrary {
+  /// The functions by their library, or by the type of their receiver, for pages that list them; other libraries than the
+  /// language's come last.
+  package var sections: [(title: String, declarations: [FunctionDeclaration])] {
+    var sections: [(title: String, declarations: [FunctionDeclaration])] = []
+    for declaration in declarations {
+      let title = declaration.section
+      if let index = sections.firstIndex(where: { $0.title == title }) {
+        sections[index].declarations.append(declaration)
+      } else {
+        sections.append((title, [declaration]))
+      }
+    }
+    return sections.filter { !$0.title.hasPrefix("`") } + sections.filter { $0.title.hasPrefix("`") }
+  }
+}
+
+extension FunctionDeclaration {
+  /// The title of the function's section; the name of a library or of a type is between backticks.
+  fileprivate var section: String {
+    if let dot = name.lastIndex(of: ".") { return "`\(name[..<dot])`" }
+    switch receiver {
+    case nil: return "Called by name"
+    case .string: return "Texts"
+    case .bytes: return "Bytes"
+    case .list: return "Lists"
+    case .map: return "Maps"
+    case .timestamp: return "Instants"
+    case .duration: return "Lengths of time"
+    case .optional: return "Optional values"
+    case .some(let type): return "`\(type)`"
+    }
+  }
+}

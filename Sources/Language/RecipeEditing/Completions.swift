@@ -10,11 +10,19 @@ import Recipes
 extension EditorService {
   /// The completions at an offset, the most likely first.
   package func completions(in source: Source, at offset: Int) -> [Completion] {
-    let found = unsorted(in: source, at: min(max(offset, 0), source.bytes.count))
-    // Equally likely completions keep the order of their declaration.
-    return found.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }.enumerated()
+    let offset = min(max(offset, 0), source.bytes.count)
+    let found = unsorted(in: source, at: offset)
+    // Those that begin with what is written come first, since editors may show only the first ones. Equally likely
+    // completions keep the order of their declaration.
+    func isBegun(_ completion: Completion) -> Bool {
+      let start = min(completion.edit.range.lowerBound, offset)
+      let written = String(decoding: source.bytes[start..<offset], as: UTF8.self)
+      return completion.label.lowercased().hasPrefix(written.lowercased())
+    }
+    let places = found.enumerated().map { (isBegun($0.element) ? 0 : 1, $0.element.rank, $0.offset) }
+    return zip(places, found).sorted { $0.0 < $1.0 }.enumerated()
       .map { rank, entry in
-        var completion = entry.element
+        var completion = entry.1
         completion.rank = rank
         return completion
       }

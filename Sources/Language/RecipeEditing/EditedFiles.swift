@@ -151,7 +151,12 @@ final class EditedFiles {
   /// The files that contain a text and may refer to a declaration: the declaring file itself, and the files that name
   /// it directly or through other files.
   func files(mentioning text: String, declaredIn path: String) -> [EditedFile] {
-    var found = [path]
+    ([path] + paths(leadingTo: path)).filter { source($0)?.holds(text) ?? false }.compactMap(file)
+  }
+
+  /// The paths of the files that name a file, directly or through other files.
+  func paths(leadingTo path: String) -> [String] {
+    var found: [String] = []
     var open = [path]
     var rest = paths(besides: path)
     while let next = open.popLast() {
@@ -161,7 +166,7 @@ final class EditedFiles {
       found += naming
       open += naming
     }
-    return found.filter { source($0)?.holds(text) ?? false }.compactMap(file)
+    return found
   }
 
   /// All files that contain a text, including the configuration.

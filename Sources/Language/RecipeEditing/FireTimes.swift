@@ -2,37 +2,70 @@
 //
 // The entries depend on the inputs, the zone and files beside the recipe, but not on its steps. So the check uses a
 // recipe with only these parts and a single step; the rest is blanked. This works even while the steps are incomplete.
-// If one of several entries is faulty, each entry is checked without the others.
+// If one of several entries is faulty, each half of them is checked without the other, and so on. After many checks what
+// is left has no times.
 
 package import Basics
 import Calendars
 import Recipes
 
+/// When an entry of `on` is next due.
+package struct EntryTimes: Sendable {
+  /// The end of the entry's first line.
+  package var offset: Int
+  /// When it is due, in words, with its zone.
+  package var words: String
+  /// The next times, at most three; empty if it is paused or never due again.
+  package var next: [String]
+  package var isPaused: Bool
+}
+
 extension EditorService {
-  /// The next times of the time-based entries, as notes after the first line of each entry.
-  package func fireTimes(in source: Source) -> [InlayNote] {
+  /// The most checks for the times of one text's entries.
+  private static let mostChecksOfEntries = 64
+
+  /// The next times of the time-based entries.
+  package func entryTimes(in source: Source) -> [EntryTimes] {
     guard EditedFileKind(path: source.name) == .recipe else { return [] }
     let readable = recovered(source)
     let outline = TextOutline(readable.bytes)
     guard let on = outline.child("on", of: 0) else { return [] }
     let entries = outline.nodes[on].children.filter { outline.nodes[$0].kind == .item }
-    let all = triggers(readable, outline, keeping: entries, of: entries)
+    var found: [Int: Trigger] = [:]
+    var parts = [entries[...]]
+    for _ in 0..<EditorService.mostChecksOfEntries {
+      guard !parts.isEmpty else { break }
+      let part = parts.removeFirst()
+      if let triggers = triggers(readable, outline, keeping: Set(part), of: entries) {
+        for (entry, trigger) in zip(part, triggers) { found[entry] = trigger }
+      } else if part.count > 1, !part.contains(where: { outline.nodes[$0].isFlow }) {
+        let middle = part.startIndex + part.count / 2
+        parts += [part[..<middle], part[middle...]]
+      }
+    }
     let now = folder.now()
-    return entries.enumerated().compactMap { index, entry in
-      let trigger =
-        all.map { $0.indices.contains(index) ? $0[index] : nil }
-        ?? (outline.nodes[entry].isFlow ? nil : triggers(readable, outline, keeping: [entry], of: entries)?.first)
-      guard let trigger, let recurrence = trigger.recurrence else { return nil }
+    return entries.compactMap { entry in
+      guard let trigger = found[entry], let recurrence = trigger.recurrence else { return nil }
       let node = outline.nodes[entry]
-      return InlayNote(
-        trigger.isPaused ? "paused" : recurrence.nextTimes(after: now),
-        at: node.isFlow ? node.end : outline.lineEnd(at: node.nameRange.lowerBound), tooltip: trigger.wordsWithZone)
+      return EntryTimes(
+        offset: node.isFlow ? node.end : outline.lineEnd(at: node.nameRange.lowerBound), words: trigger.wordsWithZone,
+        next: trigger.isPaused ? [] : recurrence.nextTimes(after: now), isPaused: trigger.isPaused)
+    }
+  }
+
+  /// The next times of the time-based entries, as notes after the first line of each entry.
+  package func fireTimes(in source: Source) -> [InlayNote] {
+    entryTimes(in: source).map { entry in
+      let text =
+        entry.isPaused
+        ? "paused" : entry.next.isEmpty ? "never due again" : "next: \(entry.next.joined(separator: ", "))"
+      return InlayNote(text, at: entry.offset, tooltip: entry.words)
     }
   }
 
   /// The triggers of a recipe that contains only the kept entries; nil if one of them is faulty.
   private func triggers(
-    _ source: Source, _ outline: TextOutline, keeping kept: [Int], of entries: [Int]
+    _ source: Source, _ outline: TextOutline, keeping kept: Set<Int>, of entries: [Int]
   ) -> [Trigger]? {
     var bytes = source.bytes
     let other = outline.nodes[0].children.filter {
@@ -55,9 +88,8 @@ extension Recurrence {
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
 
-  /// `next: Mon 30 Nov 07:00, Tue 1 Dec 07:00, Wed 2 Dec 07:00`, in its zone, with the year if it isn't the current
-  /// one.
-  fileprivate func nextTimes(after now: Timestamp) -> String {
+  /// The next three times, each as `Mon 30 Nov 07:00`, in its zone, with the year if it isn't the current one.
+  fileprivate func nextTimes(after now: Timestamp) -> [String] {
     let year = zone.localTime(at: now).time.date.year
     var times: [String] = []
     var last = now
@@ -70,6 +102,6 @@ extension Recurrence {
           + clock.map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":"))
       last = next
     }
-    return times.isEmpty ? "never due again" : "next: \(times.joined(separator: ", "))"
+    return times
   }
 }

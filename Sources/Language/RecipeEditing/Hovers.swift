@@ -14,6 +14,11 @@ extension EditorService {
     return found.of(source.name) + faultsElsewhere(found, source)
   }
 
+  /// The errors and warnings of a file, and of the files that it reads, as `errand check` finds them.
+  package func faults(of source: Source) -> [Diagnostic] {
+    folder.check(source, in: folder.environment(source.name)).diagnostics
+  }
+
   /// An error for each other file that has errors and is named in this one; if none is named here, only for the first.
   private func faultsElsewhere(_ found: [Diagnostic], _ source: Source) -> [Diagnostic] {
     let links = links(in: source)

@@ -1,14 +1,14 @@
 import Basics
 import Expressions
 
-/// A loop, a binding or `has`: language constructs that look like functions, as editors display them.
-struct Macro {
+/// A loop, a binding or `has`: language constructs that look like functions, as editors and pages display them.
+package struct Macro: Sendable {
   let name: String
-  let form: String
-  let summary: String
+  package let form: String
+  package let summary: String
 
   /// The macros that editors offer, in the same form as in messages.
-  static let all: [Macro] = {
+  package static let all: [Macro] = {
     let methods = ExpressionScope.macros(of: .list(.dyn)) + ExpressionScope.macros(of: .optional(.dyn))
     return methods.map { Macro(name: $0.name, form: $0.form, summary: summaries[$0.name] ?? "") } + others
   }()

@@ -91,6 +91,10 @@ extension KeySet {
       "The address that people use, if a proxy is in front, such as https://errand.example.org."),
     Key(
       "allowRemote", .bool, "Whether 'listen' may name addresses that other machines can reach.", default: .bool(false)),
+    Key(
+      "edit", .bool,
+      "Whether tokens with the scope 'edit' may change recipes, their tests and this file. Whoever can change a recipe can run any program as the agent's account.",
+      default: .bool(false)),
     Key("mcp", .keys(.mcp), "The permissions of assistants that use MCP, through errand mcp and POST /mcp."),
     Key(
       "name", .text(),

@@ -117,7 +117,9 @@ extension Recipe.Input {
       switch declaration.type {
       case .list, .map, .object, .dyn:
         do throws(JSONError) { return checked(try JSON.parse(source.bytes), in: source) } catch {
-          return .failure(Diagnostics([error.diagnostic(in: source)]))
+          var fault = error.diagnostic(in: source)
+          fault.message = "'\(word.path).\(name)' isn't valid JSON: \(fault.message)"
+          return .failure(Diagnostics([fault]))
         }
       case .int: return scalar(Int(text).map { .int($0) })
       case .double: return scalar(Double(text).map { .double($0) })

@@ -915,6 +915,11 @@ package struct KeyExample: Sendable {
         contact: office@example.org
       """),
     KeyExample(
+      "`errand.yaml`", "server.edit",
+      """
+      server: { listen: 127.0.0.1:7373, edit: true }
+      """),
+    KeyExample(
       "`errand.yaml`", "server.mcp server.mcp.recipes server.mcp.confirm",
       """
       server:

@@ -29,6 +29,55 @@ package struct LineDifference {
     }
   }
 
+  /// A line of one text or of both.
+  package struct Line {
+    package enum Change: Character { case kept = " ", removed = "-", added = "+" }
+
+    package let change: Change
+    /// With the break; the last may have none.
+    package let bytes: ArraySlice<UInt8>
+  }
+
+  /// The lines of both texts, with removed lines before the added ones in their place.
+  package var lines: [Line] {
+    var lines: [Line] = []
+    var (left, right) = (0, 0)
+    while left < old.count || right < new.count {
+      if left < old.count, removed.contains(left) {
+        lines.append(Line(change: .removed, bytes: old[left]))
+        left += 1
+      } else if right < new.count, added.contains(right) {
+        lines.append(Line(change: .added, bytes: new[right]))
+        right += 1
+      } else {
+        guard left < old.count, right < new.count else { break }
+        lines.append(Line(change: .kept, bytes: old[left]))
+        (left, right) = (left + 1, right + 1)
+      }
+    }
+    return lines
+  }
+
+  /// The places of the changes among the lines of both texts, with some lines around them.
+  ///
+  /// - Parameter context: How many lines are shown before and behind a change.
+  package static func hunks(of lines: [Line], context: Int) -> [Range<Int>] {
+    let changes = lines.indices.filter { lines[$0].change != .kept }
+    guard let first = changes.first else { return [] }
+    var hunks: [Range<Int>] = []
+    var start = max(0, first - context)
+    var end = first
+    for change in changes {
+      if change - end > 2 * context {
+        hunks.append(start..<min(lines.count, end + 1 + context))
+        start = change - context
+      }
+      end = change
+    }
+    hunks.append(start..<min(lines.count, end + 1 + context))
+    return hunks
+  }
+
   private static func lines(of text: [UInt8]) -> [ArraySlice<UInt8>] {
     var lines: [ArraySlice<UInt8>] = []
     var start = 0

@@ -111,7 +111,7 @@ package struct RecipeGraph: Sendable {
 
   private mutating func add(_ step: Step, path: String) -> Int {
     let number = nodes.count
-    var node = Node(shape: step.shape, path: path, title: step.called, words: step.words)
+    var node = Node(shape: step.shape, path: path, title: step.shortTitle, words: step.words)
     if case .action(let call) = step.kind { node.action = call.action.id }
     nodes.append(node)
     connect(step.ownReferences.filter { !step.gives($0.name) }, to: number)
@@ -126,16 +126,8 @@ package struct RecipeGraph: Sendable {
     }
     let known = (names, steps)
     for (role, inside, block) in step.blocks {
-      let label: String? =
-        switch role {
-        case .block: nil
-        case .branch(let name): name
-        case .choice(let name): if case .cases(let cases) = step.kind { cases[name]?.label } else { nil }
-        case .handler: "on error"
-        case .tell: "tell"
-        }
       if role == .tell { names["question"] = nil }
-      let section = Section(label: label, nodes: add(block, prefix: path + inside))
+      let section = Section(label: step.label(of: role), nodes: add(block, prefix: path + inside))
       nodes[number].sections.append(section)
       // Outside a block, only its own outputs show its steps.
       switch role {
@@ -230,24 +222,6 @@ extension Step {
     case .block, .cases: .block
     case .call: .call
     case .failure: .failure
-    }
-  }
-
-  /// The step's title.
-  fileprivate var called: String {
-    if let name { return name }
-    if let id { return id }
-    return switch kind {
-    case .action(let call): call.action.id
-    case .bindings: "let"
-    case .wait: "wait"
-    case .approval: "approve"
-    case .ask: "ask"
-    case .parallel: "parallel"
-    case .block: "steps"
-    case .cases(let cases): cases.isSwitch ? "switch" : "steps"
-    case .call: "call"
-    case .failure: "fail"
     }
   }
 

@@ -84,6 +84,17 @@ extension Step {
     return found
   }
 
+  /// The name of a block inside it for people; nil for one that needs none.
+  func label(of role: BlockRole) -> String? {
+    switch role {
+    case .block: nil
+    case .branch(let name): name
+    case .choice(let name): if case .cases(let cases) = kind { cases[name]?.label } else { nil }
+    case .handler: "on error"
+    case .tell: "tell"
+    }
+  }
+
   /// The role of a block inside a step.
   package enum BlockRole: Sendable, Equatable {
     case block, branch(String), handler

@@ -45,6 +45,8 @@ package struct ServerSettings: Sendable, Equatable {
   /// Whether other machines may connect.
   package var allowsRemote = false
   package var tools = ToolSettings()
+  /// Whether callers with a token may edit the folder's files, if the token has the scope `edit`.
+  package var allowsEditing = false
   /// Who asks, for people who come by a link or log in.
   package var name: String?
   /// Where they can ask back.
@@ -69,7 +71,7 @@ package struct ServerSettings: Sendable, Equatable {
       "other machines can reach \(remote.text), on which the agent would listen; 'server' in errand.yaml needs \(list)"
   }
 
-  /// Reads `{listen, publicURL, allowRemote, mcp, name, contact}`.
+  /// Reads `{listen, publicURL, allowRemote, mcp, edit, name, contact}`.
   static func read(_ value: Value, _ findings: Findings) -> ServerSettings {
     var settings = ServerSettings()
     guard let fields = Fields(value, of: "'server'", .server, findings) else { return settings }
@@ -103,6 +105,7 @@ package struct ServerSettings: Sendable, Equatable {
     settings.name = fields.text("name")
     settings.contact = fields.text("contact")
     if let value = fields["mcp"] { settings.tools = ToolSettings.read(value, findings) }
+    if let value = fields["edit"] { settings.allowsEditing = findings.bool(value, of: "'edit'") ?? false }
     if let value = fields["allowRemote"] { settings.allowsRemote = findings.bool(value, of: "'allowRemote'") ?? false }
     return settings
   }

@@ -1,6 +1,7 @@
 import ActionKit
 package import Basics
 import Expressions
+import YAMLReader
 
 // The computed inputs of an entry of `on:`. They are computed once, when the slot is decided. They are kept with the
 // slot while its start waits, and then with the run: nothing is computed again. They may read
@@ -206,6 +207,26 @@ extension ExpressionCompiler {
     let template = members.first?.value
     if case .event(let name, _, let form) = trigger.kind, form.isOpen { template?.warnOfOwnNames(of: name, in: self) }
     return template
+  }
+}
+
+extension ValueTemplate {
+  /// The template as its file has it, on one line and without quotes around a text; for people.
+  package var written: String {
+    switch self {
+    case .literal(let value, _): return value.string ?? JSON.displayed(value)
+    case .template(let located):
+      let bytes = located.placing.source.bytes
+      guard let scalar = located.placing.scalar, scalar.range.upperBound <= bytes.count else { return "${{ … }}" }
+      let isQuoted = scalar.style == .singleQuoted || scalar.style == .doubleQuoted
+      let range = isQuoted && scalar.range.count > 1 ? scalar.range.dropFirst().dropLast() : scalar.range[...]
+      return String(decoding: bytes[range.startIndex..<range.endIndex], as: UTF8.self)
+        .split { $0 == " " || $0 == "\n" || $0 == "\t" }.joined(separator: " ")
+    case .list(let items, _): return "[\(items.map(\.written).joined(separator: ", "))]"
+    case .map(let members, _):
+      let pairs = members.map { "\($0.key.string ?? JSON.displayed($0.key)): \($0.value.written)" }
+      return "{ \(pairs.joined(separator: ", ")) }"
+    }
   }
 }
 

@@ -59,6 +59,22 @@ package final class Step: Sendable {
     case cases(Cases)
     case call(RecipeCall)
     case failure(ValueTemplate)
+
+    /// The id of the action, or the key that the recipe has for this kind.
+    var word: String {
+      switch self {
+      case .action(let call): call.action.id
+      case .bindings: "let"
+      case .wait: "wait"
+      case .approval: "approve"
+      case .ask: "ask"
+      case .parallel: "parallel"
+      case .block: "steps"
+      case .cases(let cases): cases.isSwitch ? "switch" : "steps"
+      case .call: "call"
+      case .failure: "fail"
+      }
+    }
   }
 
   /// Whether a `let` step gives other values when it is computed at another instant.
@@ -79,19 +95,15 @@ package final class Step: Sendable {
   /// The words for the step in progress lines and messages.
   package var title: String { name ?? id ?? work }
 
-  /// The id of the step's action, or the kind of step.
+  /// The same for a drawing, which shows the names of `let` and the recipe of `call` beside it.
+  var shortTitle: String { name ?? id ?? kind.word }
+
+  /// The id of the step's action, or the kind of step with the names or the recipe that it is about.
   package var work: String {
     switch kind {
-    case .action(let call): call.action.id
-    case .bindings(let names): "let \(names.map(\.name).joined(separator: ", "))"
-    case .wait: "wait"
-    case .approval: "approve"
-    case .ask: "ask"
-    case .parallel: "parallel"
-    case .block: "steps"
-    case .cases(let cases): cases.isSwitch ? "switch" : "steps"
-    case .call(let call): "call \(call.path)"
-    case .failure: "fail"
+    case .bindings(let names): "\(kind.word) \(names.map(\.name).joined(separator: ", "))"
+    case .call(let call): "\(kind.word) \(call.path)"
+    default: kind.word
     }
   }
 }

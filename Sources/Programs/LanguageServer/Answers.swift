@@ -69,7 +69,7 @@ extension LanguageServer {
   }
 
   /// The address of a file, as the client wrote it if it is open.
-  private func address(of path: String) -> String {
+  func address(of path: String) -> String {
     documents.values.first { $0.path == path }?.uri ?? FileAddress.address(path)
   }
 
@@ -114,8 +114,7 @@ extension LanguageServer {
           "replace": asked.document.positions.value(of: whole),
         ])
       } else {
-        // A completion of a word's beginning replaces the rest of the word too; any other completion is inserted.
-        if !edit.range.isEmpty { edit.range = whole }
+        edit.range = completion.wholeEdit.range
         item["textEdit"] = asked.document.positions.value(of: edit)
       }
       return .map(item)

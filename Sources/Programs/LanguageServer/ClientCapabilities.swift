@@ -1,4 +1,5 @@
 import Basics
+import RecipeEditing
 
 /// The client's capabilities that affect the server's messages.
 struct ClientCapabilities {

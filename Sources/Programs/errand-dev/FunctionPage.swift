@@ -64,42 +64,14 @@ private let introduction = """
 
 /// The page.
 func functionPage() -> String {
-  let declarations = FunctionLibrary.standard.declarations
-  var sections: [(title: String, declarations: [FunctionDeclaration])] = []
-  for declaration in declarations {
-    let title = declaration.section
-    if let index = sections.firstIndex(where: { $0.title == title }) {
-      sections[index].declarations.append(declaration)
-    } else {
-      sections.append((title, [declaration]))
-    }
-  }
-  // Our own libraries come last, in the order of the declarations.
-  let ordered = sections.filter { !$0.title.hasPrefix("`") } + sections.filter { $0.title.hasPrefix("`") }
-  return introduction
-    + ordered.map { section in
+  introduction
+    + FunctionLibrary.standard.sections.map { section in
       "\n## \(section.title)\n\n| Function | | Example |\n| --- | --- | --- |\n"
         + section.declarations.map(\.row).joined()
     }.joined()
 }
 
 extension FunctionDeclaration {
-  /// The section of the function: its library, or the type of its receiver.
-  fileprivate var section: String {
-    if let dot = name.lastIndex(of: ".") { return "`\(name[..<dot])`" }
-    switch receiver {
-    case nil: return "Called by name"
-    case .string: return "Texts"
-    case .bytes: return "Bytes"
-    case .list: return "Lists"
-    case .map: return "Maps"
-    case .timestamp: return "Instants"
-    case .duration: return "Lengths of time"
-    case .optional: return "Optional values"
-    case .some(let type): return "`\(type)`"
-    }
-  }
-
   fileprivate var row: String {
     let displayed = example.isEmpty ? "" : "`\(example.inCell)`"
     return "| `\(signature.inCell)` | \(summary.inCell) | \(displayed) |\n"

@@ -189,6 +189,8 @@ private let examples = {
     {"event":"eventsForgotten","at":"2026-11-20T09:00:00Z","ids":["e-7"]}
     A schedule added an event or a file to its batch. `due` says when the batch starts a run at the latest; the `due` of the first event counts. The slot that is decided for the first event ends the batch.
     {"event":"eventGathered","at":"2026-11-20T09:00:00Z","schedule":"averages/handed-in","id":"file-1f","due":"2026-11-20T09:10:00Z","file":{"path":"inbox/a.csv","bytes":120,"modifiedAt":"2026-11-20T08:59:58Z","at":"2026-11-20T09:00:00Z"}}
+    A person dismissed the failures of a group that ended up to `until`. The group is listed again when it fails again.
+    {"event":"failureDismissed","at":"2026-11-20T09:00:00Z","group":"3fa91c05d2b7e684","recipe":"averages","until":"2026-11-20T08:55:00Z","by":"ann","note":"the school's server was being repaired"}
     A schedule saw versions of files, which don't start a run again. The event comes with the slot of a file, or with the schedule's first look, which ignores the files that are there. The schedule forgets the files in `gone`.
     {"event":"filesSeen","at":"2026-11-20T09:00:00Z","schedule":"import/inbox","pattern":"inbox/*.csv","files":{"inbox/a.csv":{"bytes":120,"modifiedAt":"2026-11-20T08:59:58Z"}},"gone":["inbox/b.csv"]}
     A schedule was added or changed. `spec` decides its slots; `language` is the version of the recipe language for reading `texts`; `processedUntil` moves its mark.
@@ -203,10 +205,16 @@ private let examples = {
     {"event":"slotDecided","schedule":"averages/daily","slot":"2026-11-20T09:00:00Z","until":"2026-11-20T11:00:00Z","count":3,"outcome":"skippedOverlap","at":"2026-11-20T11:00:01Z","cause":{"kind":"slot"},"run":"019a9fd5-0000-7000-8000-000000000001","reason":"the run before it is still open","lateBy":"1s","inputs":{"day":"Friday"},"key":{"key":"2026-11","caller":"ada"}}
     Requests are about to be sent on a connection that has limits, or its service asked the caller to wait. The requests count for `per`.
     {"event":"connectionUsed","at":"2026-11-20T09:00:00Z","connection":"shop","requests":1,"per":"60s","heldUntil":"2026-11-20T09:00:30Z"}
-    A person issued a token for callers over HTTP. `sha256` is the hash of the token's text; the text isn't kept.
-    {"event":"tokenIssued","at":"2026-11-20T09:00:00Z","name":"phone","sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","scopes":["read","approve"],"recipes":["averages"],"expiresAt":"2027-02-18T09:00:00Z"}
+    A person issued a token for callers over HTTP. `sha256` is the hash of the token's text; the text isn't kept. The state adds `usedOn`, the UTC day of the latest use.
+    {"event":"tokenIssued","at":"2026-11-20T09:00:00Z","name":"phone","sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","scopes":["read","approve"],"recipes":["averages"],"expiresAt":"2027-02-18T09:00:00Z","usedOn":"2026-11-20T00:00:00Z"}
     A person revoked a token.
     {"event":"tokenRevoked","at":"2026-11-20T09:00:00Z","name":"phone"}
+    A browser logged in, with a token or as an `account` of the machine. `sha256` is the hash of the text in the browser's cookie; the text isn't kept. The state adds `usedOn`, the UTC day of the latest use.
+    {"event":"sessionBegan","at":"2026-11-20T09:00:00Z","sha256":"60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752","name":"phone","token":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","account":"ann","until":"2026-11-20T21:00:00Z","usedOn":"2026-11-20T00:00:00Z"}
+    Browsers were logged out, or their logins were replaced by newer ones.
+    {"event":"sessionEnded","at":"2026-11-20T09:00:00Z","sessions":["60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"]}
+    A token, a login, or both were used for the first time on a UTC day.
+    {"event":"accessUsed","at":"2026-11-20T09:00:00Z","token":"phone","session":"60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"}
     """#.split(separator: "\n").map { String($0) }
 }()
 

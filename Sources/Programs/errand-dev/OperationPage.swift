@@ -17,11 +17,18 @@ func operationPage() -> String {
   ]
   lines += operationTable()
   for (scope, heading) in headings {
-    let operations = OperationList.all.filter { $0.scopes == scope }
+    // A request that needs more than another of its kind says so.
+    let operations = OperationList.all.filter { operation in
+      operation.scopes == scope
+        || operation.scopes.token?.contains(.edit) == true && scope == .token(.read, .edit)
+    }
     if operations.isEmpty { continue }
     lines += ["", "## \(heading)", ""]
     for operation in operations {
       lines += ["### `\(operation.name)`", "", operation.summary]
+      if operation.scopes != scope, let needed = operation.scopes.token {
+        lines += ["", "Needs the scopes \(needed.map { "`\($0.rawValue)`" }.sorted().joined(separator: ", "))."]
+      }
       if let route = operation.route { lines += ["", "Over HTTP: `\(route.method.rawValue) /api/v1\(route.path)`"] }
       if !operation.absences.isEmpty {
         lines += [""] + operation.absences.map { "* \(words(for: $0.place)): \($0.reason)" }
@@ -72,6 +79,6 @@ private func words(for place: Absence.Place) -> String {
 private let headings: [(Scopes, String)] = [
   (.token(.read), "Reading"), (.token(.data), "Reading data"), (.token(.start), "Starting"),
   (.token(.steer), "Steering"), (.token(.approve), "Deciding"), (.token(.metrics), "Metrics"),
-  (.token(.tokens), "Tokens"),
+  (.token(.tokens), "Tokens"), (.token(.read, .edit), "Editing"),
   (.own, "Between programs of one account"),
 ]

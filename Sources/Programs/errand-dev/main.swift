@@ -9,6 +9,7 @@ let program = Command(
     Command(
       "verify",
       "Finds outdated generated files, wrong imports and dependencies between targets, and too many hard phrases."),
+    Command("vendor", "Makes the files of the pages' editor out of its Debian packages."),
     Command("lines", "Counts the lines of Swift by folder, without blanks and comments."),
     Command(
       "words", "Counts the lines of comments and pages that have phrases which are hard to read, by folder.",
@@ -48,6 +49,11 @@ do {
       let faults = try await Verification(root: try Package.root()).faults()
       for fault in faults { print(fault) }
       exit(faults.isEmpty ? 0 : 1)
+    case "vendor":
+      let editor = try VendoredEditor()
+      try editor.write(in: try Package.root())
+      for file in editor.files { print("wrote \(file.path)") }
+      print("Next: NOTICE has to have each of these:", editor.facts.joined(separator: "\n  "), separator: "\n  ")
     case "lines":
       let count = try LineCount(of: try Package.root())
       for folder in count.folders { print("\(folder.path): \(folder.lines)") }

@@ -156,21 +156,6 @@ extension Dispatch {
 }
 
 extension Workspace {
-  /// The environment that recipes are checked in, with the settings of this folder's connections.
-  ///
-  /// - Parameter texts: Texts of files, which replace the texts on disk.
-  func environmentOfChecks(with texts: [String: Source] = [:]) -> RecipeEnvironment {
-    var environment = environment
-    if !texts.isEmpty {
-      environment.read = { [read = environment.read] path throws(FileError) in
-        if let text = texts[path] { return text }
-        return try read(path)
-      }
-    }
-    if configurationPath != nil { environment.settings = configuration.settings }
-    return environment
-  }
-
   /// The faults between the recipes of folders, as `serve` finds them.
   ///
   /// - Parameters:

@@ -27,7 +27,8 @@ let program = Command(
       "run recipes/markbook-averages.yaml --sandbox -i markbook=1207731", "Tries a recipe without the real service."),
   ],
   subcommands: [
-    runCommand, checkCommand, lintCommand, planCommand, testCommand, serveCommand, statusCommand, runsCommand,
+    runCommand, checkCommand, lintCommand, planCommand, testCommand, serveCommand, statusCommand, reloadCommand,
+    runsCommand,
     scheduleCommand, recipesCommand, connectionsCommand, whyCommand, graphCommand, actionsCommand, evalCommand,
     newCommand, pluginCommand, schemaCommand, lspCommand,
     mcpCommand,
@@ -376,8 +377,15 @@ private let sandboxCommand = Command(
 
 private let openCommand = Command(
   "open", "Opens the pages of errand serve in a browser, logged in.",
-  options: [.flag("print", "Prints the link instead of opening it; it works once, within a minute.")],
-  examples: [.init("open", "Opens the pages without a token, on the agent's machine.")])
+  options: [
+    .flag("print", "Prints the link instead of opening it; it works once, within a minute."),
+    .flag("log-out", "Opens nothing, and ends your logins in all browsers."),
+    .flag("everyone", "With --log-out: ends the logins of all people, also those with tokens."),
+  ],
+  examples: [
+    .init("open", "Opens the pages without a token, on the agent's machine."),
+    .init("open --log-out --everyone", "Every browser has to log in again; the tokens stay valid."),
+  ])
 
 private let formCommand = Command(
   "form", "Makes links to the forms of recipes.",

@@ -10,6 +10,21 @@ private func run(_ runs: Named.Runs = .all) -> Command.Argument {
 private let json = Command.Option.flag("json", "Prints JSON.")
 private let finalJSON = Command.Option.flag("json", "Prints one JSON document when the run is over.")
 
+/// The options that choose runs.
+private let runFilters: [Command.Option] = [
+  .option("recipe", "NAME", "Only runs of that recipe.", .name(.recipe)),
+  .option("name", "TEXT", "Only runs of recipes whose names contain that.", .text),
+  .option(
+    "status", "STATUS", "Only runs with that status.", .choice(RunStatus.allCases.map(\.rawValue)), repeats: true),
+  .option("since", "TIME", "Only runs created since then: 2026-11-20, '2026-11-20 17:30', 17:30 or 7d.", .text),
+  .option("until", "TIME", "Only runs created before then.", .text),
+  .option("text", "TEXT", "Only runs whose reason, as the list shows it, contains that.", .text),
+  .option("input", short: "i", "NAME=VALUE", "Only runs that were started with that input.", .text, repeats: true),
+  .option(
+    "cause", "CAUSE", "Only runs with that cause.", .choice(RunCause.Kind.allCases.map(\.rawValue)), repeats: true),
+  .option("failure", "ID", "Only runs that failed like the others of that group.", .text),
+]
+
 let runsCommand = Command(
   "runs", "Lists, shows and steers runs.",
   subcommands: [
@@ -17,16 +32,33 @@ let runsCommand = Command(
       "list", "Lists the open runs with the reasons for their waits, and the latest finished runs.",
       options: [
         .option("limit", short: "n", "COUNT", "The maximum number of finished runs (20).", .int(1...10_000)),
-        .option("recipe", "NAME", "Only runs of that recipe.", .name(.recipe)),
-        .option(
-          "status", "STATUS", "Only runs with that status.", .choice(RunStatus.allCases.map(\.rawValue)), repeats: true),
-        .option("since", "TIME", "Only runs created since then: 2026-11-20, '2026-11-20 17:30', 17:30 or 7d.", .text),
-        .option("until", "TIME", "Only runs created before then.", .text),
         .option("after", "RUN", "The next page: the finished runs after that one.", .name(.run(.ended))), json,
-      ],
+      ] + runFilters,
       examples: [
         .init("runs list --status failed --since 7d", "Shows the failed runs of the last week."),
         .init("runs list --recipe weekly-report -n 5", "Shows the latest five runs of a recipe."),
+        .init("runs list --name report -i class=7a", "Shows the runs of some recipes that were started with an input."),
+      ]),
+    Command(
+      "count", "Counts runs by their statuses.", options: runFilters + [json],
+      examples: [.init("runs count --since 1d", "Counts the runs of the last day.")]),
+    Command(
+      "steer", "Retries or cancels many runs: those that are named, or all that match.",
+      arguments: [
+        .required("verb", "What to do: retry or cancel.", .choice(["retry", "cancel"])),
+        .repeated("runs", "The runs, as for show, at most 200.", .name(.run(.all))),
+      ],
+      options: runFilters + [
+        .option(
+          "expected", "COUNT", "How many runs are meant, instead of asking; if more match, nothing is changed.",
+          .int(0...1_000)),
+        .flag("yes", short: "y", "Changes the runs that match without asking."),
+        .option("reason", "TEXT", "The reason to record with a cancellation.", .text),
+        .option("key", "KEY", "Changes each run once, however often the command is repeated.", .text), json,
+      ],
+      examples: [
+        .init("runs steer retry 8f3a21 9c0b77", "Retries two runs."),
+        .init("runs steer retry --recipe quick --status failed", "Retries all failed runs of a recipe, after asking."),
       ]),
     Command(
       "approvals", "Lists the questions of open runs that wait for a decision, the oldest run's first.",
@@ -36,14 +68,41 @@ let runsCommand = Command(
       ],
       examples: [.init("runs approvals", "Shows who may decide, until when, and the command to type.")]),
     Command(
+      "failures", "Lists the failures of the last 30 days in groups of failures that look alike.",
+      options: [
+        .option("recipe", "NAME", "Only failures of that recipe.", .name(.recipe)),
+        .flag("all", "Lists the groups, too, that a person dismissed."),
+        .option("limit", short: "n", "COUNT", "The maximum number of groups (100).", .int(1...1000)), json,
+      ],
+      examples: [.init("runs failures", "Shows which failures need a person, how often, and since when.")]),
+    Command(
+      "dismiss", "Dismisses failures that look alike: they aren't listed until a run fails so again.",
+      arguments: [.required("failures", "The id of the group, as 'runs failures' lists it.", .text)],
+      options: [.option("note", "TEXT", "The note to record.", .text)],
+      examples: [
+        .init("runs dismiss 3fa91c05d2b7e684 --note 'The service was down.'", "Dismisses them, and says why.")
+      ]),
+    Command(
+      "statistics", "Counts the runs of recipes that succeeded and failed, and says how long they took.",
+      arguments: [.optional("recipe", "The recipe's name; all recipes if left out.", .name(.recipe))],
+      options: [
+        .option("days", "COUNT", "The number of days, today included (30).", .int(1...366)),
+        .flag("daily", "Counts each day; days are those of UTC."), json,
+      ],
+      examples: [.init("runs statistics weekly-report --days 7 --daily", "Shows the results of each day of a week.")]),
+    Command(
       "watch", "Prints a line for each change of a run: when it begins, waits, pauses or ends. Ctrl-C ends it.",
       options: [.flag("json", "Prints a JSON object for each change.")],
       examples: [.init("runs watch", "Shows the changes of all runs of the folder's agent.")]),
     Command(
       "start", "Starts a recipe that an agent serves, by its name.",
-      arguments: [.required("recipe", "The recipe's name.", .name(.recipe))], options: inputOptions + [runKey],
+      arguments: [.required("recipe", "The recipe's name.", .name(.recipe))],
+      options: inputOptions + [
+        runKey, .option("like", "RUN", "Uses the inputs of that run again, besides secrets.", .name(.run(.all))),
+      ],
       examples: [
         .init("runs start weekly-report -i week=46", "Prints the id of the run, which the agent runs."),
+        .init("runs start weekly-report --like last:weekly-report", "Starts a run with the inputs of the latest one."),
         .init(
           "runs start weekly-report -i week=46 --key week-46", "Starts one run, however often the command is repeated."),
       ]),
@@ -212,6 +271,10 @@ let scheduleCommand = Command(
   subcommands: [
     Command("list", "Lists the schedules with their next slot and their last run.", options: [json]),
     Command(
+      "show", "Shows a schedule: when it is due, since when it is late, and the inputs that it gives its runs.",
+      arguments: [schedule()], options: [json],
+      examples: [.init("schedule show weekly-report", "Shows the inputs of its runs.")]),
+    Command(
       "next", "Lists the next slots, in each schedule's zone.", arguments: [anySchedule],
       options: [.option("count", short: "n", "COUNT", "The number of slots (10).", .int(1...1000)), json],
       examples: [.init("schedule next weekly-report -n 5", "Lists its next five slots.")]),
@@ -262,6 +325,10 @@ let scheduleCommand = Command(
 let statusCommand = Command(
   "status", "Shows whether an agent is running, and its workload.", options: [json],
   examples: [.init("status", "Shows the process, the open runs, the recipes and the next slot.")])
+
+let reloadCommand = Command(
+  "reload", "Tells errand serve to read errand.yaml, the secrets and the recipes again, as SIGHUP does.",
+  examples: [.init("reload", "Changes nothing if errand.yaml is faulty; the faults are printed.")])
 
 let recipesCommand = Command(
   "recipes", "Lists the recipes that an agent serves, or shows one.",

@@ -81,7 +81,7 @@ struct CrontabImport: DispatchedCommand {
     var number = 1
     while true {
       let candidate = number == 1 ? name : "\(name)-\(number)"
-      let path = NewRecipeCommand.path(of: candidate, in: workspace)
+      let path = Workspace.displayed(NewRecipeCommand.path(of: candidate, in: workspace))
       if !Files.exists(path) { return (candidate, path) }
       number += 1
     }

@@ -36,6 +36,7 @@ struct Dispatch {
       case "runs": return try await RunsCommand(dispatch: self).run()
       case "schedule": return try await ScheduleCommand(dispatch: self).run()
       case "status": return try await StatusCommand(dispatch: self).run()
+      case "reload": return try await ReloadCommand(dispatch: self).run()
       case "recipes": return try await RecipesCommand(dispatch: self).run()
       case "connections": return try await ConnectionsCommand(dispatch: self).run()
       case "why": return try await WhyCommand(dispatch: self).run()
@@ -80,16 +81,23 @@ struct Dispatch {
 
   /// The workspace of a command.
   ///
-  /// - Parameter configuration: The text of errand.yaml, which replaces the file's.
+  /// - Parameters:
+  ///   - configuration: The text of errand.yaml, which replaces the file's.
+  ///   - show: Called with the warnings and faults of errand.yaml, after they are on the console.
   func workspace(
-    besides recipe: String? = nil, inState state: String? = nil, configuration: Source? = nil
+    besides recipe: String? = nil, inState state: String? = nil, configuration: Source? = nil,
+    show: (Diagnostics) -> Void = { _ in }
   ) throws(RuntimeError) -> Workspace {
     let workspace = try Workspace(
       catalog: catalog, configurationPath: parsed["config"].text, stateFolder: state ?? parsed["state"].text,
-      besides: recipe, text: configuration, show: console.show)
+      besides: recipe, text: configuration
+    ) {
+      console.show($0)
+      show($0)
+    }
     let keepsState = [
       "run", "plan", "serve", "runs", "schedule", "why", "state", "doctor", "token", "form", "open", "workers", "mcp",
-      "status", "recipes", "connections",
+      "status", "reload", "recipes", "connections",
     ].contains(parsed.command.first)
     let isApart =
       ["run", "plan", "mcp"].contains(parsed.command.first)

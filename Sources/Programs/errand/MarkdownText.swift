@@ -107,40 +107,13 @@ struct MarkdownText {
   /// The texts of a line, without the marks of code, bold text and links.
   private static func parts(of line: some StringProtocol) -> [(text: String, isBold: Bool)] {
     var parts: [(text: String, isBold: Bool)] = []
-    var text = ""
-    var isBold = false
-    var isCode = false
-    var rest = Substring(line)
-    func flush() {
-      if !text.isEmpty { parts.append((text, isBold)) }
-      text = ""
-    }
-    while let character = rest.first {
-      if character == "`" {
-        isCode.toggle()
-        rest = rest.dropFirst()
-      } else if !isCode, rest.hasPrefix("**") {
-        flush()
-        isBold.toggle()
-        rest = rest.dropFirst(2)
-      } else if !isCode, character == "[", let end = rest.linkAtStart() {
-        text += plain(rest[end.text])
-        rest = rest[end.end...]
+    for piece in MarkdownLine.pieces(of: line) {
+      if let last = parts.last, last.isBold == piece.isBold {
+        parts[parts.count - 1].text += piece.text
       } else {
-        text.append(character)
-        rest = rest.dropFirst()
+        parts.append((piece.text, piece.isBold))
       }
     }
-    flush()
     return parts
-  }
-}
-
-extension Substring {
-  /// The text of the link `[text](address)` at the beginning, and where the link ends.
-  fileprivate func linkAtStart() -> (text: Range<Index>, end: Index)? {
-    guard let close = firstIndex(of: "]"), self[close...].hasPrefix("]("), let end = self[close...].firstIndex(of: ")")
-    else { return nil }
-    return (index(after: startIndex)..<close, index(after: end))
   }
 }

@@ -32,20 +32,10 @@ struct NewRecipeCommand: DispatchedCommand {
     let name: String
     var text: String
     if let word = parsed["from"].text {
-      let template = try self.template(word)
-      name = given ?? template.name
-      text = StarterRecipe(template: template, name: name).text
+      (name, text) = try NewRecipeCommand.recipe(from: word, named: given)
     } else if let id = parsed["uses"].text {
-      let action = try action(id)
-      guard NewRecipeCommand.canBegin(with: action) else {
-        throw RuntimeError(
-          .invalid,
-          "'\(action.id)' takes what an earlier step gives, so it cannot be the first one; 'errand actions \(action.id)' "
-            + "shows an example")
-      }
-      let beginning = NewRecipeCommand.beginning(action, cron: parsed["cron"].text, zone: zone)
-      name = given ?? beginning.name
-      text = beginning.text(name)
+      (name, text) = try NewRecipeCommand.recipe(
+        using: id, named: given, cron: parsed["cron"].text, zone: zone, catalog)
     } else if console.canAsk {
       let asked = try ask(named: given, workspace)
       (name, text) = (asked.name, asked.text)
@@ -55,12 +45,8 @@ struct NewRecipeCommand: DispatchedCommand {
         "say what to start from: --uses ACTION ('errand actions' lists them), or --from TEMPLATE, one of "
           + RecipeTemplates.all.map(\.name).joined(separator: ", "))
     }
-    // Templates have a zone, which is rarely the reader's.
-    if let zone = workspace.configuration.zone { text = text.replacing("Europe/Berlin", with: zone) }
-    let path = NewRecipeCommand.path(of: name, in: workspace)
-    if Files.exists("\(Workspace.folder(of: path))/recipe.schema.json") {
-      text = "# yaml-language-server: $schema=recipe.schema.json\n" + text
-    }
+    let path = Workspace.displayed(NewRecipeCommand.path(of: name, in: workspace))
+    text = NewRecipeCommand.fitted(text, to: path, in: workspace)
     // The user's answers, such as the times, may be faulty; then nothing is written. Connections may be added later.
     let checked = Recipe.check(Source(name: path, text: text), in: workspace.environment(isApart: true))
     let faults = Diagnostics(checked.diagnostics)
@@ -110,7 +96,15 @@ struct NewRecipeCommand: DispatchedCommand {
   static func path(of name: String, in workspace: Workspace) -> String {
     let folders = workspace.recipeFolders
     let folder = folders.first { Files.exists($0) } ?? folders.first ?? Workspace.workingFolder
-    return Workspace.displayed("\(folder)/\(name).yaml")
+    return "\(folder)/\(name).yaml"
+  }
+
+  /// A text with its parts from the folder that it comes to.
+  static func fitted(_ text: String, to path: String, in workspace: Workspace) -> String {
+    // Templates have a zone, which is rarely the reader's.
+    let text = workspace.configuration.zone.map { text.replacing("Europe/Berlin", with: $0) } ?? text
+    let hasSchema = Files.exists("\(Workspace.folder(of: path))/recipe.schema.json")
+    return (hasSchema ? "# yaml-language-server: $schema=recipe.schema.json\n" : "") + text
   }
 
   private static func notAName(_ text: String) -> RuntimeError {
@@ -119,7 +113,30 @@ struct NewRecipeCommand: DispatchedCommand {
 
   // MARK: Templates and examples
 
-  private func template(_ name: String) throws(RuntimeError) -> (name: String, text: String) {
+  /// A recipe from a template.
+  static func recipe(from word: String, named given: String?) throws(RuntimeError) -> (name: String, text: String) {
+    let template = try template(word)
+    let name = given ?? template.name
+    return (name, StarterRecipe(template: template, name: name).text)
+  }
+
+  /// A recipe of one step, from an action's own example.
+  static func recipe(
+    using id: String, named given: String?, cron: String?, zone: String, _ catalog: ActionCatalog
+  ) throws(RuntimeError) -> (name: String, text: String) {
+    let action = try action(id, catalog)
+    guard canBegin(with: action) else {
+      throw RuntimeError(
+        .invalid,
+        "'\(action.id)' takes what an earlier step gives, so it cannot be the first one; 'errand actions \(action.id)' "
+          + "shows an example")
+    }
+    let beginning = beginning(action, cron: cron, zone: zone)
+    let name = given ?? beginning.name
+    return (name, beginning.text(name))
+  }
+
+  private static func template(_ name: String) throws(RuntimeError) -> (name: String, text: String) {
     if let template = RecipeTemplates.all.first(where: { $0.name.hasSameScalars(as: name) }) { return template }
     let names = RecipeTemplates.all.map(\.name)
     let guess = name.nearest(among: names).map { "did you mean '\($0)'?" }
@@ -127,7 +144,7 @@ struct NewRecipeCommand: DispatchedCommand {
       .noInput, "no template is named '\(name)'; \(guess ?? "there are \(names.joined(separator: ", "))")")
   }
 
-  private func action(_ id: String) throws(RuntimeError) -> ActionDescriptor {
+  private static func action(_ id: String, _ catalog: ActionCatalog) throws(RuntimeError) -> ActionDescriptor {
     if let action = catalog.action(id) { return action }
     let guess = catalog.nearestAction(to: id).map { "did you mean '\($0)'?" } ?? "'errand actions' lists them all"
     throw RuntimeError(.noInput, "no action is named '\(id)'; \(guess)")
@@ -220,7 +237,9 @@ struct NewRecipeCommand: DispatchedCommand {
   private func ask(named given: String?, _ workspace: Workspace) throws(RuntimeError) -> (name: String, text: String) {
     let templates = RecipeTemplates.all
     let choices =
-      templates.map { ($0.name, summary(of: $0.text)) } + [("action", "A recipe of one action of a service.")]
+      templates.map { ($0.name, NewRecipeCommand.summary(of: $0.text)) } + [
+        ("action", "A recipe of one action of a service.")
+      ]
     let index = try choose("What do you want to start from?", choices)
     guard index < templates.count else { return try askForAction(named: given, workspace.configuration.zone ?? "UTC") }
     let template = templates[index]
@@ -255,7 +274,8 @@ struct NewRecipeCommand: DispatchedCommand {
     }
   }
 
-  private func summary(of text: String) -> String {
+  /// The sentence about a template.
+  static func summary(of text: String) -> String {
     let line = text.split(separator: "\n").first { $0.hasPrefix("summary: ") } ?? ""
     return String(line.dropFirst(9))
   }

@@ -2,6 +2,7 @@ import ActionKit
 import AgentRuntime
 import Basics
 import CommandLineParser
+import RecipeEditing
 import RecipeTesting
 import Recipes
 import YAMLReader
@@ -14,26 +15,12 @@ struct NewTestCommand: DispatchedCommand {
     let recipePath = parsed["recipe"].text ?? ""
     let workspace = try dispatch.workspace(besides: recipePath)
     let recipe = try workspace.recipe(at: recipePath, show: console.show)
-    let folder = Workspace.folder(of: recipePath)
-    let file = recipePath.split(separator: "/").last.map(String.init) ?? ""
-    let stem = file.split(separator: ".").first.map(String.init) ?? recipe.name
-    let path = (folder == "." ? "" : "\(folder)/") + "tests/\(stem).test.yaml"
+    let path = NewTestCommand.path(ofTestOf: recipe, at: recipePath)
     let advice = "'errand test \(path.shellQuoted)' runs it"
     if Files.exists(path) {
       throw RuntimeError(.cannotCreate, "'\(path)' already exists and was left unchanged; \(advice)")
     }
-    if let apart = workspace.connectionWithoutSandbox(of: recipe) {
-      throw RuntimeError(
-        .failed,
-        "nothing was written: '\(apart)' has no sandbox; record a run with 'errand run \(recipePath.shellQuoted) --record "
-          + "FILE', and have a case replay it ('errand help replay')")
-    }
-    guard let (text, status) = await passing(recipe, file: file, path, workspace) else {
-      throw RuntimeError(
-        .failed,
-        "nothing was written: no run of '\(recipe.name)' ends in a sandbox; 'errand run \(recipePath.shellQuoted) "
-          + "--sandbox' shows why")
-    }
+    let (text, status) = try await NewTestCommand.test(of: recipe, at: recipePath, workspace)
     try NewFile.write(text, to: path, orElse: advice)
     console.out(path)
     if status == "failed" {
@@ -43,20 +30,44 @@ struct NewTestCommand: DispatchedCommand {
     return .done
   }
 
-  /// A test of one run, and the status that the run has in its sandbox.
-  private func passing(
+  /// The path of a recipe's test.
+  static func path(ofTestOf recipe: Recipe, at recipePath: String) -> String {
+    let folder = Workspace.folder(of: recipePath)
+    let file = recipePath.split(separator: "/").last.map(String.init) ?? ""
+    let stem = file.split(separator: ".").first.map(String.init) ?? recipe.name
+    return (folder == "." ? "" : "\(folder)/") + "tests/\(stem).test.yaml"
+  }
+
+  /// A test of one run that passes, and the status that the run has in its sandbox.
+  static func test(
+    of recipe: Recipe, at recipePath: String, _ workspace: Workspace
+  ) async throws(RuntimeError) -> (text: String, status: String) {
+    if let apart = workspace.connectionWithoutSandbox(of: recipe) {
+      throw RuntimeError(
+        .failed,
+        "nothing was written: '\(apart)' has no sandbox; record a run with 'errand run \(recipePath.shellQuoted) --record "
+          + "FILE', and have a case replay it ('errand help replay')")
+    }
+    let file = recipePath.split(separator: "/").last.map(String.init) ?? ""
+    guard let found = await passing(recipe, file: file, path(ofTestOf: recipe, at: recipePath), workspace) else {
+      throw RuntimeError(
+        .failed,
+        "nothing was written: no run of '\(recipe.name)' ends in a sandbox; 'errand run \(recipePath.shellQuoted) "
+          + "--sandbox' shows why")
+    }
+    return found
+  }
+
+  private static func passing(
     _ recipe: Recipe, file: String, _ path: String, _ workspace: Workspace
   ) async -> (text: String, status: String)? {
-    let inputs = NewTestCommand.inputs(of: recipe)
-    let files = NewTestCommand.files(of: recipe, in: workspace)
+    let inputs = inputs(of: recipe)
+    let files = files(of: recipe, in: workspace)
     for status in ["succeeded", "waiting", "failed", "timedOut", "skipped"] {
-      let text = NewTestCommand.text(recipe: file, inputs: inputs, files: files, status: status)
-      var environment = workspace.environment(isApart: true)
-      let onDisk = environment.read
-      environment.read = { read throws(FileError) in
-        read == path ? Source(name: path, text: text) : try onDisk(read)
-      }
-      let run = TestRun(TestSurroundings(environment: environment, clock: SystemTime()))
+      let text = text(recipe: file, inputs: inputs, files: files, status: status)
+      let open = OpenFiles()
+      open.set(path, to: Source(name: path, text: text))
+      let run = TestRun(workspace.surroundingsOfTests(open))
       let outcome = await run.run([path], width: 1).first
       if let outcome, outcome.faults.isEmpty, outcome.cases.allSatisfy(\.hasPassed) { return (text, status) }
     }

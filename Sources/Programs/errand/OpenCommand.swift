@@ -5,11 +5,14 @@ import Basics
 import CommandLineParser
 import Glibc
 
-/// `errand open`: opens the pages of the agent, by a link that works once, within a minute.
+/// `errand open`: opens the pages of the agent, by a link that works once, within a minute; or ends logins.
 struct OpenCommand: DispatchedCommand {
   let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
+    if parsed["everyone"].isGiven, !parsed["log-out"].isGiven {
+      throw RuntimeError(.usage, "--everyone belongs to --log-out")
+    }
     var session = try await dispatch.session()
     let isServed = { (requests: AgentRequests) async throws(RuntimeError) in try await requests.isServed() }
     if !parsed["state"].isGiven, session.access.remote == nil,
@@ -17,7 +20,16 @@ struct OpenCommand: DispatchedCommand {
       try await !session.access.asking(isReading: true, isServed)
     {
       console.say("this folder is served in a sandbox; other commands reach it with --state \(state.shellQuoted)")
+      console.say("to open it again, from any folder: \(OpenCommand.again(session.workspace, inState: state))")
       session = try await dispatch.session(inState: state)
+    }
+    if parsed["log-out"].isGiven {
+      let isOfAll = parsed["everyone"].isGiven
+      let ended = try await session.access.asking { requests throws(RuntimeError) in
+        try await requests.ask(EndSessions.with { $0.all = isOfAll }).count
+      }
+      console.say(ended == 0 ? "there was no login to end" : "\(counted(ended, "login")) ended")
+      return .done
     }
     let link = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
       guard try await requests.isServed() else {
@@ -33,6 +45,12 @@ struct OpenCommand: DispatchedCommand {
     }
     console.say("opened in the browser")
     return .done
+  }
+
+  /// The whole command that opens the pages of an agent in a sandbox, whichever folder it is entered in.
+  static func again(_ workspace: Workspace, inState state: String) -> String {
+    let configuration = workspace.configurationPath.map { " --config \($0.shellQuoted)" } ?? ""
+    return "errand\(configuration) --state \(state.shellQuoted) open"
   }
 
   /// Hands an address to the desktop; false if there is no program for that.

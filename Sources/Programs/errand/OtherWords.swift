@@ -55,6 +55,9 @@ extension [Command.OtherWords] {
     .init("history ls ps", "runs list"),
     .init("describe get info inspect status", "runs show"),
     .init("log", "runs logs"),
+    .init("errors failed", "runs failures"),
+    .init("ack acknowledge", "runs dismiss"),
+    .init("stats", "runs statistics"),
     .init("attach tail", "runs follow"),
     .init("abort kill stop terminate", "runs cancel"),
     .init("suspend", "runs pause"),
@@ -78,7 +81,7 @@ extension [Command.OtherWords] {
 
   /// For `errand schedule WORD`.
   static let ofSchedule: Self = [
-    .init("ls show status", "schedule list"),
+    .init("ls status", "schedule list"),
     .init("upcoming", "schedule next"),
     .init("history ledger logs slots", "schedule log"),
     .init("disable stop suspend", "schedule pause"),

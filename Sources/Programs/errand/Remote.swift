@@ -51,7 +51,7 @@ extension Dispatch {
   func refuseRemote() throws(RuntimeError) {
     guard parsed["remote"].isGiven, let command = parsed.command.first else { return }
     switch command {
-    case "run", "runs", "schedule", "token", "why", "status", "recipes", "connections", "workers": return
+    case "run", "runs", "schedule", "token", "why", "status", "reload", "recipes", "connections", "workers": return
     case "plan" where parsed["show"].isGiven: return
     case "graph" where !isRecipeFile(parsed["subject"].text ?? ""): return
     case "serve", "state", "doctor", "form":

@@ -39,6 +39,7 @@ struct RunSteering: DispatchedCommand {
       $0.inputs = inputs
       $0.texts = texts
       $0.key = key
+      $0.like = parsed["like"].text
     }
     let accepted = try await session.access.asking { requests throws(RuntimeError) in try await requests.ask(request) }
     let run = accepted.run

@@ -24,6 +24,10 @@ struct RunsCommand: DispatchedCommand {
       return try await session.follow(run.id, isOver: run.status.isEnded)
     case "list": return try await list(session)
     case "approvals": return try await ApprovalsCommand(dispatch: dispatch, session: session).run()
+    case "count": return try await RunSelection(dispatch: dispatch, session: session).count()
+    case "steer": return try await RunSelection(dispatch: dispatch, session: session).steer()
+    case "dismiss", "failures", "statistics":
+      return try await RunFailuresCommand(dispatch: dispatch, session: session).run()
     case "watch": return try await RunWatchCommand(dispatch: dispatch, session: session).run()
     default: return try await RunSteering(dispatch: dispatch, session: session).run()
     }
@@ -33,10 +37,8 @@ struct RunsCommand: DispatchedCommand {
 
   private func list(_ session: RunSession) async throws(RuntimeError) -> ExitCode {
     let clock = session.workspace.wallClock(session.time.now())
-    var query = RunListQuery(limit: parsed["limit"].int ?? 20, recipe: parsed["recipe"].text)
-    query.statuses = parsed["status"].texts.compactMap(RunStatus.init(rawValue:))
-    query.since = try instant("since", clock)
-    query.until = try instant("until", clock)
+    var query = try RunSelection(dispatch: dispatch, session: session).query()
+    query.limit = parsed["limit"].int ?? 20
     let page = parsed["after"].text
     let (list, outputs, isAgent) = try await session.access.asking(isReading: true) {
       requests throws(RuntimeError) in
@@ -72,7 +74,7 @@ struct RunsCommand: DispatchedCommand {
       ]
     }
     guard !rows.isEmpty else {
-      let isFiltered = query.recipe != nil || !query.statuses.isEmpty || query.since != nil || query.until != nil
+      let isFiltered = RunSelection(dispatch: dispatch, session: session).isFiltered
       console.say(
         "no \(isFiltered ? "such " : "")runs \(session.access.remote.map { "at \($0.url)" } ?? "in \(session.workspace.stateName)")"
       )
@@ -100,21 +102,6 @@ struct RunsCommand: DispatchedCommand {
       throw RuntimeError(.usage, "--after takes a run that is over, but \(run.id) is \(run.status.rawValue)")
     }
     return RunListQuery.cursor(run.id, end)
-  }
-
-  /// The instant of an option: a time on the folder's clock, or a length of time before now.
-  private func instant(_ option: String, _ clock: WallClock) throws(RuntimeError) -> Timestamp? {
-    guard let text = parsed[option].text else { return nil }
-    if let instant = clock.instant(text) { return instant }
-    if let span = TimeSpan(text), span > .zero,
-      let instant = clock.now.advanced(by: TimeSpan(nanoseconds: -span.nanoseconds))
-    {
-      return instant
-    }
-    throw RuntimeError(
-      .usage,
-      "--\(option) takes a time such as 2026-11-20, '2026-11-20 17:30' or 17:30, or 7d for seven days ago, not '\(text)'"
-    )
   }
 
   /// Shows the decisions that a run asks for, with the commands to type.
@@ -258,6 +245,8 @@ extension RunRecord {
       ("createdAt", .string(createdAt.description)),
     ])
     summary["wakeAt"] = wakeAt.map { .string($0.description) }
+    summary["cause"] = .string(origin.cause.kind.rawValue)
+    if origin.inputs.map?.isEmpty == false { summary["inputs"] = origin.inputs }
     if !why.isEmpty { summary["why"] = .string(why) }
     let asking = askingSteps.map { step in
       var question = ValueMap([("step", .string(step.path)), ("prompt", .string(step.wait?.prompt ?? ""))])
@@ -279,6 +268,8 @@ extension RunSummary {
       ("id", .string(id)), ("recipe", .string(recipe)), ("status", .string(status.rawValue)),
       ("createdAt", .string(createdAt.description)), ("endedAt", .string(endedAt.description)),
     ])
+    summary["cause"] = cause.map { .string($0.kind.rawValue) }
+    summary["inputs"] = inputs
     summary["why"] = reason.map { .string($0) }
     summary["retryOf"] = retryOf.map { .string($0) }
     return .map(summary)

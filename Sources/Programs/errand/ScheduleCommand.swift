@@ -14,11 +14,12 @@ struct ScheduleCommand: DispatchedCommand {
 
   func run() async throws(RuntimeError) -> ExitCode {
     let session = try await dispatch.session()
-    let isReading = ["list", "next", "log"].contains(parsed.command.last ?? "list")
+    let isReading = ["list", "show", "next", "log"].contains(parsed.command.last ?? "list")
     return try await session.access.asking(isReading: isReading) { requests throws(RuntimeError) in
       let (all, broken) = try await KnownSchedule.all(requests, session.workspace)
       let own = session.workspace.wallClock(session.time.now())
       switch parsed.command.last {
+      case "show": return try await show(all, requests, own)
       case "next": return try next(all, own)
       case "log": return try await log(all, requests, own)
       case "pause", "resume": return try await pause(all, requests)
@@ -72,6 +73,34 @@ struct ScheduleCommand: DispatchedCommand {
           ? "\nNo worker leads the schedules, so none of them starts. Start one that does with: errand serve"
           : "\nNo agent is running to start them. Start one with: errand serve")
     }
+    return .done
+  }
+
+  /// Shows one schedule.
+  private func show(
+    _ all: [KnownSchedule], _ requests: AgentRequests, _ own: WallClock
+  ) async throws(RuntimeError) -> ExitCode {
+    let schedule = try one(all)
+    let answer = try await requests.ask(ShowSchedule.with { $0.id = schedule.record.id })
+    if asJSON {
+      try await show(answer, to: ShowSchedule.self)
+      return .done
+    }
+    let clock = schedule.clock(own)
+    console.out("schedule   \(answer.schedule.id.safe)")
+    console.out("when       \((answer.words ?? schedule.words).safe)")
+    if let late = answer.late { console.out("late       since \(clock.dateFromNow(late))") }
+    let note = note(schedule, clock)
+    if !note.isEmpty { console.out("note       \(note)") }
+    let next = schedule.record.pause == nil ? schedule.upcoming(1, after: own.now).first : nil
+    if let next { console.out("next       \(clock.dateFromNow(next))") }
+    if answer.inputs.isEmpty { return .done }
+    let rows = answer.inputs.map { input in
+      let value = input.secret.map { "@secret:\($0)" } ?? input.computed ?? input.value.map { JSON.displayed($0) }
+      return [input.name.safe, (value ?? "a value that holds a secret").safe, input.computed == nil ? "" : "each run"]
+    }
+    console.out("")
+    console.out(console.table(["INPUT", "VALUE", "COMPUTED"], rows, cutFirst: ["VALUE"]))
     return .done
   }
 

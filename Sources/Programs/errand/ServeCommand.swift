@@ -62,6 +62,7 @@ struct ServeCommand: DispatchedCommand {
     let current = Current(factory)
     var session = RunSession(workspace, secrets, console, time: time)
     try read(into: &session.access)
+    session.access.editor = editorParts
     let log = ServeLog(
       console, format: parsed["log-format"].text.flatMap(ProgressDisplay.Format.init(rawValue:)) ?? .text, time: time,
       zone: LocalZone(of: workspace))
@@ -169,6 +170,7 @@ private struct Service {
       }
     }
     await schedules.observe { [log] in log.say($0) }
+    await schedules.observeRecipes { tell($0) }
     let inbox = InboxWatch(current.value.folder ?? current.value.workspace.root, schedules)
     await schedules.observeFolders { [copy = current.value.copy] folders in
       // Copies the present files now, so that they don't count as new.
@@ -219,10 +221,14 @@ private struct Service {
     if let sandboxes = current.value.sandboxes { tell(of: sandboxes) }
     notice.ready(await summary())
     Service.giveBackMemory()
+    // Not before, because nothing would answer who waits if the start failed.
+    agent.service.reloading.begin { sink.yield(.reload) }
     let failure = await attend(events, sink)
 
     notice.stopping()
     if failure == nil { log.say("stopping", "finishing what is in flight; a second signal ends at once") }
+    // Who waits for a reload is answered, so that the server can stop.
+    agent.service.reloading.end()
     await api.stop()
     await connection.leave()
     if let failure { throw RuntimeError(failure, isShared: agent.store.sharing != nil) }
@@ -308,8 +314,8 @@ private struct Service {
     )
     guard let base = agent.service.sessions.base else { return }
     let caller = AgentCaller(account: geteuid())
-    let link = agent.service.sessions.makeLink(for: .account(caller), at: time.now())
-    let again = "errand --state \(sandboxes.state.shellQuoted) open"
+    let link = agent.service.sessions.makeLink(for: caller, at: time.now())
+    let again = OpenCommand.again(current.value.workspace, inState: sandboxes.state)
     log.say("link", "open \(base)/login?link=\(link) (works once, within a minute; for another: \(again))")
   }
 
@@ -347,17 +353,27 @@ private struct Service {
         if !news.isEmpty { Service.giveBackMemory() }
       } else {
         locks = found
+        let answer = agent.service.reloading.take()
         notice.reloading()
-        if await reload(), !Task.isCancelled {
+        let failure = await reload()
+        if failure == nil, !Task.isCancelled {
           let workspace = current.value.workspace
           tell(await schedules.use(workspace.recipeFolders, in: workspace.environment))
           watch?.stop()
           watch = self.watch(sink)
           let summary = await summary()
+          answer(
+            .success(
+              .init(
+                recipes: await schedules.recipes.count, schedules: await schedules.count,
+                faults: await schedules.faults.count)))
           if Task.isCancelled { break }
           log.say("reloaded", "errand.yaml is read again: \(summary)")
           tellFaults()
           await agent.host.continueWithMissingDependencies()
+        } else {
+          let message = failure ?? "the agent is ending"
+          answer(.failure(RequestRefusedError(.configuration, "errand.yaml is not reloaded: \(message)")))
         }
         let summary = await summary()
         if Task.isCancelled { break }
@@ -414,12 +430,13 @@ private struct Service {
     return LockFolder(root, kinds: []).names.reduce(into: [:]) { $0[$1] = FileStamp(LockFolder.path(of: $1, in: root)) }
   }
 
-  /// Reads `errand.yaml` and the secrets again; false, with the faults on the console, if they are faulty.
-  private func reload() async -> Bool {
+  /// Reads `errand.yaml` and the secrets again; if they are faulty, the faults are logged and returned.
+  private func reload() async -> String? {
     let old = current.value
+    var faults = ""
     do throws(RuntimeError) {
       let sandboxes = old.sandboxes
-      let found = try dispatch.workspace(inState: sandboxes?.state)
+      let found = try dispatch.workspace(inState: sandboxes?.state) { faults = $0.rendered() }
       let workspace = sandboxes == nil ? found : found.inSandbox
       guard workspace.stateFolder.hasSameScalars(as: old.workspace.stateFolder) else {
         throw RuntimeError(
@@ -438,10 +455,11 @@ private struct Service {
       log.use(LocalZone(of: workspace))
       agent.store.secrets.learn(await workspace.knownSecrets(new.secrets))
       await access.offer(workspace, new.secrets, on: agent.store)
-      return true
+      return nil
     } catch {
       log.say("reloadFailed", "errand.yaml is not reloaded: \(error.message.safe)", .error)
-      return false
+      // Who asked from elsewhere sees paths from the folder of errand.yaml only.
+      return (faults.isEmpty ? error.message : faults).replacing("\(old.workspace.root)/", with: "")
     }
   }
 

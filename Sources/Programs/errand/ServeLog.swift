@@ -208,7 +208,8 @@ final class ServeLog: Sendable {
     guard let reason = run.reason else { return "" }
     // The record has the instant in UTC.
     if reason.hasPrefix("waits until "), let due = run.wakeAt { return ": waits until \(clock.date(due))" }
-    return ": \(reason.safe)"
+    // A question may have hundreds of lines.
+    return ": \(reason.safe.shortened(to: 400))"
   }
 
   private func members(of run: RunRecord) -> [(String, String?)] {

@@ -12,7 +12,7 @@ struct StatusCommand: DispatchedCommand {
   func run() async throws(RuntimeError) -> ExitCode {
     let session = try await dispatch.session()
     let (report, isAgent) = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
-      (try await requests.ask(ShowStatus()), requests.connection.isAgent)
+      (try await requests.ask(ShowStatus.with { $0.size = true }), requests.connection.isAgent)
     }
     if asJSON {
       try await show(report, to: ShowStatus.self)
@@ -28,7 +28,7 @@ struct StatusCommand: DispatchedCommand {
       console.out("agent      \(report.program.safe)\(process), \(work) since \(clock.date(report.since))")
     }
     if let state = report.database ?? (report.folder.isEmpty ? nil : report.folder) {
-      console.out("state      \(state.safe)")
+      console.out("state      \(state.safe)\(report.size.map { ", \($0)" } ?? "")")
     }
     let runs = RunStatus.allCases.compactMap { status in
       report.runs[status.rawValue].flatMap { $0 > 0 ? "\($0) \(status.rawValue)" : nil }

@@ -68,7 +68,7 @@ private func sandbox(for workspace: Workspace) -> String {
   #   ReadWritePaths=/srv/more        or all but /usr, /boot and /etc: ProtectSystem=full
   ProtectSystem=strict
   ReadWritePaths=\(list(writablePaths(of: workspace)))
-  # But never the files that control Errand: errand.yaml, recipes, plugin locks and secrets: ReadOnlyPaths=
+  \(fixedFiles(of: workspace))
   ReadOnlyPaths=\(list(fixedPaths(of: workspace)))
   # The unit has its own /tmp, without the files of other programs: PrivateTmp=no
   PrivateTmp=yes
@@ -101,6 +101,19 @@ private func sandbox(for workspace: Workspace) -> String {
   """
 }
 
+/// The comment on the files that may not be written.
+private func fixedFiles(of workspace: Workspace) -> String {
+  workspace.configuration.server.allowsEditing
+    ? """
+    # But never plugin locks and secrets: ReadOnlyPaths=
+    #   Recipes, their tests and errand.yaml may be written, because errand.yaml has: server: { edit: true }
+    """
+    : """
+    # But never the files that control Errand: errand.yaml, recipes, plugin locks and secrets: ReadOnlyPaths=
+    #   To let people edit recipes in the browser: server: { edit: true } in errand.yaml, and make the unit anew.
+    """
+}
+
 /// Paths that need not be there, as the unit lists them.
 private func list(_ paths: [String]) -> String {
   paths.map { "-" + quoted($0, isCommand: false) }.joined(separator: " ")
@@ -109,16 +122,19 @@ private func list(_ paths: [String]) -> String {
 /// The files that the agent reads and never writes: its configuration, recipes, the locks of plugins, and files of
 /// secrets.
 ///
-/// Recipes aren't included if a connection may write recipes, and neither is a folder that the agent has to write to.
+/// Recipes aren't included if a connection may write recipes; they and errand.yaml aren't if people may edit them in the
+/// browser; and neither is a folder that the agent has to write to.
 private func fixedPaths(of workspace: Workspace) -> [String] {
   let configuration = workspace.configuration
   let mayWriteRecipes = configuration.connections.contains { connection in
     workspace.catalog.plugin(connection.plugin).flatMap { configuration.knownSettings(of: connection.name, $0) }?[
       "allowRecipes"]?.bool == true
   }
+  let isEdited = configuration.server.allowsEditing
   let secrets = configuration.secrets
   let paths =
-    [workspace.configurationPath ?? "errand.yaml", "plugins"] + (mayWriteRecipes ? [] : workspace.recipeFolders)
+    (isEdited ? [] : [workspace.configurationPath ?? "errand.yaml"]) + ["plugins"]
+    + (mayWriteRecipes || isEdited ? [] : workspace.recipeFolders)
     + secrets.files + secrets.ageFiles + [secrets.ageIdentity].compactMap(\.self)
   let writable = writablePaths(of: workspace)
   return paths.map { Workspace.absolute($0, in: workspace.root) }.withoutRepeats.filter { path in
@@ -126,9 +142,14 @@ private func fixedPaths(of workspace: Workspace) -> [String] {
   }
 }
 
-/// The folders that recipes may write to: errand.yaml's, the state's, and the ones named by connections.
+/// The folders that recipes may write to: errand.yaml's, the state's, and the ones named by connections; and those that
+/// people edit in the browser, with the repository of Git that commits their files.
 private func writablePaths(of workspace: Workspace) -> [String] {
   var paths = [workspace.root, workspace.stateFolder]
+  if workspace.configuration.server.allowsEditing {
+    let folders = workspace.recipeFolders + workspace.recipeFolders.map { "\($0)/tests" }
+    paths += folders + folders.compactMap(repository)
+  }
   for connection in workspace.configuration.connections {
     // Secrets are not read for this, so a folder that is computed from one is unknown here.
     var secrets = ValueMap()
@@ -137,6 +158,16 @@ private func writablePaths(of workspace: Workspace) -> [String] {
     paths += [settings["folder"]?.string].compactMap(\.self) + (settings["others"]?.list ?? []).compactMap(\.string)
   }
   return paths.map { Workspace.absolute($0, in: workspace.root) }.withoutRepeats
+}
+
+/// The folder `.git` of the work tree that a folder is in.
+private func repository(of folder: String) -> String? {
+  var folder = realPath(of: folder) ?? folder
+  while folder != "/", folder != "." {
+    if Workspace.isFolder("\(folder)/.git") { return "\(folder)/.git" }
+    folder = Workspace.folder(of: folder)
+  }
+  return nil
 }
 
 func realPath(of path: String) -> String? {

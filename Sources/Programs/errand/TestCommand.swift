@@ -3,6 +3,7 @@ import AgentRuntime
 import Basics
 import CommandLineParser
 import Glibc
+import RecipeEditing
 import RecipeTesting
 import Recipes
 
@@ -66,12 +67,7 @@ struct TestCommand: DispatchedCommand {
     let clock = SystemTime()
     let began = clock.elapsed()
     let format = parsed["format"].text ?? "text"
-    var environment = workspace.environment(isApart: true)
-    // A recording may be as large as the run's requests and answers.
-    environment.read = { [read = environment.read] path throws(FileError) in
-      path.hasSuffix(".json") ? Source(name: path, bytes: try Files.read(path)) : try read(path)
-    }
-    let run = TestRun(TestSurroundings(environment: environment, clock: clock))
+    let run = TestRun(workspace.surroundingsOfTests(OpenFiles()))
     var outcomes = await run.run(paths, width: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) { outcome in
       if format == "text" { show(outcome) }
     }
@@ -113,5 +109,19 @@ struct TestCommand: DispatchedCommand {
       try RuntimeError.creating { () throws(FileError) in try Files.write(bytes, to: outcome.file) }
       console.say("\(outcome.file) is updated; look at the difference before you keep it")
     }
+  }
+}
+
+extension Workspace {
+  /// The folder of tests: the folder with sandboxes in place of the services.
+  ///
+  /// - Parameter files: The texts that replace those on disk.
+  func surroundingsOfTests(_ files: OpenFiles) -> TestSurroundings {
+    var environment = environment(isApart: true)
+    environment.read = { path throws(FileError) in
+      // A recording may be as large as the run's requests and answers.
+      path.hasSuffix(".json") ? Source(name: path, bytes: try Files.read(path)) : try files.read(path)
+    }
+    return TestSurroundings(environment: environment, clock: SystemTime())
   }
 }

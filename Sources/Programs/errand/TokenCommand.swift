@@ -42,8 +42,8 @@ struct TokenCommand: DispatchedCommand {
     }
     let given = parsed["scope"].texts.compactMap(TokenScope.init(rawValue:))
     var wanted = Set(given.isEmpty ? [.read] : given)
-    // Approving and showing values need the scope 'read' too.
-    for (scope, verb) in [(TokenScope.approve, "approve"), (.data, "show")]
+    // Approving, showing values and editing need the scope 'read' too.
+    for (scope, verb) in [(TokenScope.approve, "approve"), (.data, "show"), (.edit, "edit")]
     where wanted.contains(scope) && wanted.insert(.read).inserted {
       console.say("added the scope 'read', without which there is nothing to \(verb)")
     }
@@ -64,6 +64,13 @@ struct TokenCommand: DispatchedCommand {
     if expiresAt == nil, let end = made.token.expiresAt {
       console.say("the token expires on \(workspace.wallClock(now).date(end)), as the one that made it does")
     }
+    if wanted.contains(.edit) {
+      console.say(
+        "this token can change recipes, and whoever can change a recipe can run any program as the agent's account")
+      if !workspace.isElsewhere, !workspace.configuration.server.allowsEditing {
+        console.say("it edits nothing until errand.yaml allows it; write server: { edit: true }")
+      }
+    }
     if wanted.contains(.approve), !wanted.contains(.data) {
       console.say(
         "this token doesn't show the questions that are to be decided, which need the scope 'data': add --scope data")
@@ -81,7 +88,7 @@ struct TokenCommand: DispatchedCommand {
   ) async {
     if recipes.isEmpty { return }
     // A token for an agent elsewhere may be unable to see them.
-    guard var names = try? await requests.ask(ListRecipes()).recipes.map(\.name) else { return }
+    guard var names = try? await requests.ask(ListRecipes.with { $0.brief = true }).recipes.map(\.name) else { return }
     // Only an agent that serves has read them.
     if names.isEmpty, !workspace.isElsewhere {
       names = ((try? workspace.recipeFiles()) ?? []).compactMap { workspace.recipe($0, among: .null).recipe?.name }
@@ -115,9 +122,11 @@ struct TokenCommand: DispatchedCommand {
         token.name, token.scopes.map(\.rawValue).joined(separator: ", "),
         token.recipes.isEmpty ? "all" : token.recipes.map(\.safe).joined(separator: ", "), clock.date(token.at),
         token.expiresAt.map { (token.isExpired(at: clock.now) ? "expired on " : "") + clock.date($0) } ?? "never",
+        token.usedOn?.utcDate ?? "never",
       ]
     }
-    console.out(console.table(["TOKEN", "SCOPES", "RECIPES", "MADE", "EXPIRES"], rows, cutFirst: ["MADE", "RECIPES"]))
+    console.out(
+      console.table(["TOKEN", "SCOPES", "RECIPES", "MADE", "EXPIRES", "USED"], rows, cutFirst: ["MADE", "RECIPES"]))
     return .done
   }
 }

@@ -30,6 +30,8 @@ package struct AgentCaller: Sendable, Equatable {
   package var seesData: Bool { scopes.contains(.data) }
   /// Whether it has a token, whose name is its own.
   package var isToken: Bool { account.hasPrefix(AgentCaller.tokenPrefix) }
+  /// Whether it is on another machine or in a browser, as far as the agent can tell.
+  package var isElsewhere: Bool { isToken || isOnPage }
 
   private static let tokenPrefix = "token:"
 

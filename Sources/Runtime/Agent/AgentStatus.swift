@@ -1,4 +1,5 @@
 package import Basics
+package import RecipeEditing
 
 /// The agent's description of itself.
 package struct AgentStatus: Sendable {
@@ -15,12 +16,15 @@ package struct AgentStatus: Sendable {
 
   /// Whether every service is made up.
   package var isSandbox: Bool
+  /// The folders whose paths are for callers on the machine alone.
+  package var paths: ServerPaths
 
   package init(
     pid: Int, version: String, isServing: Bool, since: Timestamp, folder: String, database: String? = nil,
-    isSandbox: Bool = false
+    isSandbox: Bool = false, paths: ServerPaths = ServerPaths()
   ) {
     self.isSandbox = isSandbox
+    self.paths = paths
     self.pid = pid
     self.version = version
     self.isServing = isServing
@@ -30,4 +34,7 @@ package struct AgentStatus: Sendable {
   }
 
   package var program: String { "errand \(version)" }
+
+  /// A text without the paths of the machine, for callers elsewhere.
+  package func told(_ text: String) -> String { paths.told(text) }
 }

@@ -1,6 +1,17 @@
 package import Basics
 package import RunState
 
+/// A folder's connections and secrets.
+package struct ConnectionsAndSecrets: Sendable {
+  package var connections: [ConnectionRecord] = []
+  /// The secrets that are needed.
+  package var secrets: [SecretRecord] = []
+  /// The names of these and of all others that are known without running a program.
+  package var names: [String] = []
+
+  package init() {}
+}
+
 /// A connection of `errand.yaml`, as people see it: nothing in it is secret.
 package struct ConnectionRecord: Record {
   package var name: String

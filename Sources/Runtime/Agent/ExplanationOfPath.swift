@@ -17,7 +17,9 @@ extension RunFormatter {
     let asked = cause.asker.map { " by \($0.safe)" }
     let how = other.map { " (\($0.status.rawValue))" } ?? ""
     switch cause.kind {
-    case .manual: story.say(.cause, "Started\(asked ?? " by hand") on \(created).", at: run.createdAt)
+    case .manual:
+      let again = cause.run.map { ", with the inputs of the run \($0)" } ?? ""
+      story.say(.cause, "Started\(asked ?? " by hand") on \(created)\(again).", run: cause.run, at: run.createdAt)
     case .slot:
       let late = facts.slot?.lateBy.map { ", \($0.inWords) late" } ?? ""
       let why = facts.slot?.reason.map { " \(($0.sentence))" } ?? ""

@@ -105,6 +105,45 @@ package struct KnownSchedule: Sendable {
   }
 }
 
+/// An input that a schedule gives its runs; a member other than the name says which.
+package struct ScheduleInput: Record, Equatable {
+  package var name: String
+  /// The value, as plain JSON; nil if it holds a secret.
+  package var value: Value?
+  /// The name of a secret.
+  package var secret: String?
+  /// The expression that computes it for each run.
+  package var computed: String?
+
+  /// - Parameter hide: Masks the secrets in a text.
+  fileprivate init(_ name: String, _ input: GivenInput, hide: (String) -> String) {
+    self.name = name
+    switch input {
+    case .text(let text): value = hide(text) == text ? .string(text) : nil
+    case .value(let given, _):
+      let text = JSON.displayed(given)
+      value = hide(text) == text ? try? JSON.parse(text) : nil
+    case .secret(let name): secret = name
+    case .computed(let template, _): computed = hide(template.written)
+    }
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    name = try member("name", record?.name)
+    value = try member("value", record?.value.map { PlainJSON(value: $0) })?.value
+    secret = try member("secret", record?.secret)
+    computed = try member("computed", record?.computed)
+  }
+}
+
+extension KnownSchedule {
+  /// The inputs that it gives its runs, in the order of the recipe's entry; inputs with a default in the recipe may be
+  /// missing.
+  package func inputs(hiding finder: SecretFinder) -> [ScheduleInput] {
+    (trigger?.inputs ?? []).map { ScheduleInput($0.name, $0.input) { finder.redact($0) } }
+  }
+}
+
 /// A slot that is to come.
 package struct UpcomingSlot: Record, Equatable {
   package var schedule: String

@@ -29,6 +29,8 @@ package struct RecipeRegistry {
     package var missing: [String] = []
     /// Whether it says that assistants may run it.
     package var isTool = false
+    /// The names in `by` of its questions, and of the questions of recipes that it calls.
+    package var deciders: Set<String> = []
   }
 
   /// A change that a look found.
@@ -167,7 +169,7 @@ package struct RecipeRegistry {
     if let known, !known.isMissing, !known.stamps.isEmpty, known.stamps.allSatisfy({ disk.stamp($0.key) == $0.value }) {
       return
     }
-    let reading = Reading(environment, disk)
+    let reading = RecipeReading(environment, disk)
     var recipe: Recipe?
     var faults: [Diagnostic]
     do throws(FileError) {
@@ -189,7 +191,7 @@ package struct RecipeRegistry {
       } else {
         let item = Item(
           file: path, name: recipe.name, summary: recipe.summary, texts: reading.texts, paths: recipe.paths,
-          missing: missing(recipe), isTool: recipe.isTool)
+          missing: missing(recipe), isTool: recipe.isTool, deciders: recipe.deciders)
         file.item = item
         owners[recipe.name] = path
         fresh[path] = recipe
@@ -230,7 +232,7 @@ package struct RecipeRegistry {
     return Item(
       file: path, name: recipe.name, summary: recipe.summary, texts: texts, language: language,
       paths: recipe.paths,
-      missing: missing(recipe), isTool: recipe.isTool)
+      missing: missing(recipe), isTool: recipe.isTool, deciders: recipe.deciders)
   }
 
   /// The connections of a recipe that errand.yaml doesn't have, though their plugins have settings without a default.
@@ -270,6 +272,11 @@ package struct RecipeRegistry {
   }
 }
 
+extension Recipe {
+  /// The names in `by` of its questions, and of the questions of recipes that it calls.
+  fileprivate var deciders: Set<String> { Set(all.flatMap(\.allSteps).flatMap { $0.question?.by ?? [] }) }
+}
+
 extension RecipeRegistry.Item {
   /// The text of the file itself.
   fileprivate var source: Source { Source(name: file, text: texts[file]?.string ?? "") }
@@ -300,7 +307,7 @@ package struct RecipeFiles: Sendable {
 }
 
 /// Reads files for one check, and records what it read.
-private final class Reading: Sendable {
+final class RecipeReading: Sendable {
   private struct Content {
     var stamps: [String: FileStamp?] = [:]
     var texts = ValueMap()

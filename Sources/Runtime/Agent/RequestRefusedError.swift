@@ -38,6 +38,8 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     case busy
     /// As much waits as may.
     case full
+    /// The text or the file is too large.
+    case tooLarge
     /// It took longer than the agent allows.
     case timeout
     /// The state can't be read or written.
@@ -53,6 +55,8 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
   package var faults: [Fault] = []
   /// The differences from the plan that the request names; the message has them, too, each on a line.
   package var changes: [String] = []
+  /// The content that a file has now, if it isn't the one that was edited.
+  package var current: CurrentText?
   /// The existing names to offer in place of an unknown one, at the end of the message.
   private var choice: Choice?
 
@@ -68,14 +72,29 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     }
   }
 
+  /// The content of a file.
+  package struct CurrentText: Sendable, Equatable {
+    package var text: String
+    /// The SHA-256 of its bytes.
+    package var digest: String
+
+    package init(text: String, digest: String) {
+      self.text = text
+      self.digest = digest
+    }
+  }
+
   /// Reads a refusal from another program, whose texts are safe for terminals from here on.
   package init(reading value: Value) throws(RecordError) {
-    guard let kind = value["kind"]?.string.flatMap(Kind.init(word:)), let message = value["message"]?.string else {
+    guard let kind = value["kind"]?.string.flatMap(Kind.init(rawValue:)), let message = value["message"]?.string else {
       throw RecordError("a refusal of an unknown kind: \(value["message"]?.string?.safe ?? "")")
     }
     self.init(kind, message.safeText())
     overHTTP = value["overHTTP"]?.string?.safeText()
     changes = (value["changes"]?.list ?? []).compactMap { $0.string?.safeText() }
+    if let text = value["current"]?["text"]?.string, let digest = value["current"]?["digest"]?.string {
+      current = CurrentText(text: text, digest: digest)
+    }
     faults = (value["faults"]?.list ?? []).map { fault in
       Fault(message: (fault["message"]?.string ?? "").safeText(), pointer: (fault["pointer"]?.string ?? "").safeText())
     }
@@ -86,6 +105,9 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     var map = ValueMap([("kind", .string(kind.rawValue)), ("message", .string(message))])
     map["overHTTP"] = overHTTP.map { .string($0) }
     if !changes.isEmpty { map["changes"] = .list(changes.map { .string($0) }) }
+    if let current {
+      map["current"] = .object(["text": .string(current.text), "digest": .string(current.digest)])
+    }
     if !faults.isEmpty {
       map["faults"] = .list(
         faults.map { .object(["message": .string($0.message), "pointer": .string($0.pointer)]) })
@@ -119,6 +141,16 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     var displayed = self
     displayed.message = choice.message { recipe in caller.recipes.contains { $0.hasSameScalars(as: recipe) } }
     return displayed
+  }
+
+  /// The refusal with other words, such as without the paths of the agent's machine.
+  package func mapTexts(_ change: (String) -> String) -> RequestRefusedError {
+    var changed = self
+    changed.message = change(message)
+    changed.overHTTP = overHTTP.map(change)
+    changed.changes = changes.map(change)
+    for index in faults.indices { changed.faults[index].message = change(faults[index].message) }
+    return changed
   }
 
   /// A plan that no longer holds.
@@ -169,13 +201,6 @@ extension RequestRefusedError {
       for item in given where item.name.hasSameScalars(as: name) { if case .text = item.input { member = "texts" } }
       return Fault(message: fault.message, pointer: "/\(member)/\(name.asPointerPart)")
     }
-  }
-}
-
-extension RequestRefusedError.Kind {
-  /// The kind of a word on the wire; `moved` is the name of `planChanged` in 0.5.0, read for one release.
-  package init?(word: String) {
-    self.init(rawValue: word == "moved" ? "planChanged" : word)
   }
 }
 

@@ -220,9 +220,18 @@ extension RunCause {
   /// The cause for a caller who sees only some recipes.
   package var alone: RunCause {
     var cause = self
-    // A retry has the recipe of the run that it retries.
-    if cause.kind != .retry { cause.run = nil }
+    // A retry, and a repeat, has the recipe of the run before.
+    if again == nil { cause.run = nil }
     return cause
+  }
+}
+
+extension RunSummary {
+  /// The summary for a caller who sees only some recipes: without the run that it follows.
+  package var alone: RunSummary {
+    var summary = self
+    summary.cause = cause?.alone
+    return summary
   }
 }
 

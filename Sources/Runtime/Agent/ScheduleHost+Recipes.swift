@@ -1,5 +1,6 @@
 import ActionKit
 package import Basics
+package import RecipeEditing
 package import Recipes
 package import RunState
 import Runs
@@ -58,8 +59,32 @@ extension ScheduleHost {
   ) async throws(RequestRefusedError) -> (run: RunCreated, secrets: [String]) {
     try await findRecipes()
     let (item, recipe) = try served(recipe: name)
-    let inputs: ValueMap
     let given = given.isEmpty ? planned.map(recipe.given(byPlan:)) ?? [] : given
+    return try await run(of: recipe, item, given: given, as: id)
+  }
+
+  /// Makes a run of a text that isn't served, which is only planned.
+  ///
+  /// - Parameter environment: The environment of the text, whose files it reads.
+  package func run(
+    of source: Source, in environment: RecipeEnvironment, given: [(name: String, input: GivenInput)], as id: String
+  ) async throws(RequestRefusedError) -> (run: RunCreated, secrets: [String]) {
+    let reading = RecipeReading(environment, .disk)
+    let checked = withoutSecrets {
+      Result { () throws(FileError) in try reading.environment.read(source.name) }
+        .map { Recipe.check($0, in: reading.environment) }
+    }
+    guard case .success(let found) = checked, let recipe = found.recipe else {
+      throw RequestRefusedError(.inputs, "the text has errors, so it can't be planned")
+    }
+    let item = RecipeRegistry.Item(file: source.name, name: recipe.name, texts: reading.texts)
+    return try await run(of: recipe, item, given: given, as: id)
+  }
+
+  private func run(
+    of recipe: Recipe, _ item: RecipeRegistry.Item, given: [(name: String, input: GivenInput)], as id: String
+  ) async throws(RequestRefusedError) -> (run: RunCreated, secrets: [String]) {
+    let inputs: ValueMap
     let checked = withoutSecrets {
       recipe.inputs(from: given).mapError { faults in
         RequestRefusedError(
@@ -74,6 +99,27 @@ extension ScheduleHost {
     (run.needs, run.queue) = (needs(of: recipe, run.inputs), queue(of: recipe))
     let secrets = recipe.inputs.compactMap { $0.isSecret ? inputs[$0.name]?["secret"]?.string : nil }
     return (run, recipe.allSecrets.map(\.name) + secrets)
+  }
+
+  /// The inputs of an earlier run for a new one: without secrets, which are given anew, and without inputs that the
+  /// recipe no longer has.
+  ///
+  /// - Parameter others: The inputs that are given anew, too.
+  package func given(
+    byRun run: RunRecord, of name: String, besides others: Set<String>
+  ) async throws(RequestRefusedError) -> [(name: String, input: GivenInput)] {
+    try await findRecipes()
+    let (_, recipe) = try served(recipe: name)
+    var inputs = ValueMap()
+    for input in recipe.inputs where !input.isSecret && !others.contains(input.name) {
+      guard let value = run.origin.inputs[input.name] else { continue }
+      do throws(StateError) {
+        inputs[input.name] = try await store.secrets.restored(value, as: "the input '\(input.name)'")
+      } catch {
+        throw RequestRefusedError(.configuration, error.message)
+      }
+    }
+    return recipe.given(byPlan: inputs)
   }
 
   // MARK: Among several programs
@@ -102,6 +148,13 @@ extension ScheduleHost {
       return record
     }
     return (served + broken).sorted { $0.name.precedesByScalars($1.name) }
+  }
+
+  /// The recipes in force whose questions name a person in `by`, by the names.
+  package var deciders: [String: [String]] {
+    var named: [String: [String]] = [:]
+    for item in registry.items { for name in item.deciders { named[name, default: []].append(item.name) } }
+    return named.mapValues { $0.sorted { $0.precedesByScalars($1) } }
   }
 
   /// The name of a recipe whose file can't be read, unless the file declares another.
@@ -139,6 +192,7 @@ extension ScheduleHost {
     record.findings = findings(of: item.file)
     record.text = item.texts[item.file]?.string.map { store.secrets.finder.redact($0) }
     record.refusal = await refusal(recipe, .map(ValueMap()))
+    if !isSandbox { record.missing = item.missing }
     return record
   }
 }
@@ -201,6 +255,19 @@ package struct RecipeRecord: Record {
     isInForce = try member("isInForce", record?.isInForce, default: true)
     missing = try member("missing", record?.missing, default: [])
     refusal = try member("refusal", record?.refusal)
+  }
+}
+
+extension RecipeRecord {
+  /// The recipe for a caller who isn't told the machine's paths.
+  package func told(by paths: ServerPaths) -> RecipeRecord {
+    var told = self
+    told.file = paths.told(file)
+    for index in told.findings.indices {
+      told.findings[index].file = told.findings[index].file.map(paths.told)
+      told.findings[index].message = paths.told(told.findings[index].message)
+    }
+    return told
   }
 }
 

@@ -77,6 +77,10 @@ package actor ScheduleHost {
   /// The news that the schedules haven't been told yet.
   private let unreported = Unreported()
   private var observers: [@Sendable (ScheduleNews) -> Void] = []
+  /// Told what a look found that a save asked for.
+  var recipesObserver: (@Sendable ([RecipeRegistry.News]) -> Void)?
+  /// When each file was read as it is served.
+  var servedSince: [String: Timestamp] = [:]
   /// Records the latest decisions; ends when they are on disk.
   private(set) var keeping: Task<Result<Void, StateError>, Never>?
   /// Counts the looks that found recipes or the configuration changed.
@@ -207,10 +211,34 @@ package actor ScheduleHost {
     return found.map { UpcomingSlot(schedule: $0.schedule, slot: $0.slot) }
   }
 
+  /// How long a slot may be due before its schedule counts as late.
+  private static let punctual = TimeSpan.seconds(5)
+
+  /// Since when schedules are late, by their ids: the first slot whose start waits, or that is due and not decided.
+  package var late: [String: Timestamp] {
+    get async {
+      let due = time.now().advanced(by: .zero - ScheduleHost.punctual) ?? .earliest
+      let query = SlotQuery(limit: .max, before: due, isFirst: true)
+      var late: [String: Timestamp] = [:]
+      if isElsewhere {
+        for slot in await upcomingElsewhere(query, at: .earliest) { late[slot.schedule] = slot.slot }
+      } else {
+        let slots = scheduler.upcoming(from: .earliest, before: due, limit: .max, isFirst: true)
+        for slot in slots { late[slot.schedule] = slot.slot }
+      }
+      for record in await store.schedules() {
+        guard let first = record.buffered.map(\.slot).min() else { continue }
+        late[record.id] = min(first, late[record.id] ?? first)
+      }
+      return late
+    }
+  }
+
   /// Reads the recipes that have changed, and applies the changes.
   package func look() async -> [RecipeRegistry.News] {
     if registry.isNew { await rememberLastGood() }
     let news = registry.look()
+    note(news)
     if !news.isEmpty {
       changes += 1
       for item in news { if let file = item.file { plans[file] = nil } }
@@ -224,6 +252,7 @@ package actor ScheduleHost {
     changes += 1
     registry.use(folders, in: environment)
     let news = registry.look()
+    note(news)
     // The zone, the connections or the secrets may differ now.
     (plans, knownTools) = ([:], [:])
     offered.subtract(missing.keys)

@@ -62,6 +62,22 @@ package struct WallClock: Sendable {
     tellsDistance ? "\(date(instant)) (\(fromNow(instant)))" : date(instant)
   }
 
+  /// A sentence of the agent with its instants in words: `2026-11-20T06:30:00Z` is written as `date` writes it.
+  ///
+  /// Only whole words count, so that an address or a name stays what it is.
+  package func told(_ text: String) -> String {
+    // No text without a date has an instant.
+    guard text.utf8.contains(UInt8(ascii: "Z")), text.utf8.contains(ASCII.colon) else { return text }
+    return text.split(separator: " ", omittingEmptySubsequences: false).map { word in
+      let start = word.drop { "('".contains($0) }
+      let end = start.lastIndex(of: "Z").map { start.index(after: $0) } ?? start.startIndex
+      guard start[end...].allSatisfy({ ".,;:)'?!".contains($0) }), let instant = Timestamp(String(start[..<end])) else {
+        return String(word)
+      }
+      return "\(word[..<start.startIndex])\(date(instant))\(start[end...])"
+    }.joined(separator: " ")
+  }
+
   /// Reads an instant: RFC 3339, or a date, a time of today, or both as this clock shows them.
   ///
   /// A time that the clock shows twice means the first; a time that it skips means the first instant after the gap.

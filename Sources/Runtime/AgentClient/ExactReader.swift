@@ -156,7 +156,7 @@ package final class ExactReader: Sendable {
       let kind = body["kind"]?.string, let detail = body["detail"]?.string
     else { return problem }
     (problem.kind, problem.detail) = (kind, detail.safeText())
-    problem.changes = ((body["changes"] ?? body["moves"])?.list ?? []).compactMap { $0.string?.safeText() }
+    problem.changes = (body["changes"]?.list ?? []).compactMap { $0.string?.safeText() }
     return problem
   }
 }

@@ -69,7 +69,7 @@ package struct FolderAgent: AgentWire {
       return AgentError(
         .held, objection ?? "the agent of '\(folder)' (process \(process)) can't answer: \(problem.detail)")
     case let kind?:
-      if let kind = RequestRefusedError.Kind(word: kind) { return RequestRefusedError(kind, problem.detail) }
+      if let kind = RequestRefusedError.Kind(rawValue: kind) { return RequestRefusedError(kind, problem.detail) }
       return AgentError(.unavailable, "the agent of '\(folder)' (process \(process)) can't answer: \(problem.detail)")
     case nil:
       return AgentError(

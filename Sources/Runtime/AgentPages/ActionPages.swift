@@ -72,7 +72,7 @@ extension Pages {
 
 extension PageRequest {
   /// The actions that recipes can use.
-  fileprivate func catalog() async throws(Problem) -> ActionCatalog {
+  func catalog() async throws(Problem) -> ActionCatalog {
     do throws(RequestRefusedError) { return try await agent.catalog(for: caller) } catch {
       throw Problem(error, withData: seesData)
     }

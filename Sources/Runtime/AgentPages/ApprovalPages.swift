@@ -15,7 +15,7 @@ extension Pages {
     let count = asking.reduce(0) { $0 + $1.steps.count }
     func row(_ run: RunRecord, _ step: StepRecord) -> Markup {
       let prompt = request.seesData ? step.wait?.prompt : nil
-      let until = step.wait?.wakeAt.map { ", until " + Part.ago($0, request.clock) } ?? .nothing
+      let until = step.wait?.wakeAt.map { ", times out " + Part.ago($0, request.clock) } ?? .nothing
       return Markup([
         Part.status("waiting"),
         .element(
@@ -24,12 +24,14 @@ extension Pages {
         .element("span", ["class": "end"], "asked ", Part.ago(step.startedAt, request.clock), until),
         .element(
           "a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)],
-          Markup(objection(to: request, deciding: step) == nil ? step.callToAct : "Show")),
+          Markup(objection(to: request, deciding: step) == nil ? step.callToAct : "Show"),
+          Part.unseen(": \(prompt?.firstLine.shortened(to: 200) ?? "step \(step.path)") (\(run.recipe))")),
       ])
     }
     let rows = asking.flatMap { run, steps -> [Markup] in
       let rest = steps.count - mostOfARun
-      let more = Part.link("\(counted(rest, "more question")) of this run", to: pagePath("runs", run.id))
+      let more = Part.link(
+        "\(counted(rest, "more question")) of \(run.recipe), \(Part.short(run: run.id))", to: pagePath("runs", run.id))
       return steps.prefix(mostOfARun).map { row(run, $0) } + (rest > 0 ? [more] : [])
     }
     return request.frame(
@@ -41,8 +43,8 @@ extension Pages {
   }
 
   static func approval(
-    _ request: PageRequest, _ name: String, _ path: String, given: HTTPQuery = HTTPQuery(), fault: String? = nil,
-    faults: [String] = []
+    _ request: PageRequest, _ name: String, _ path: String, given: HTTPQuery = HTTPQuery(), objection: String? = nil,
+    faults: [FormFault] = []
   ) async throws(Problem) -> HTTPServerResponse {
     let run = try await displayed(request, name)
     guard let step = run.steps[path], step.asksPerson else { return settled(request, run, path) }
@@ -54,14 +56,14 @@ extension Pages {
       Part.crumbs(("Questions", "/approvals"), (run.recipe, pagePath("runs", run.id))),
       .element("h1", [:], Markup(title)),
     ]
-    if let objection = objection(to: request, deciding: step) {
+    if let reason = self.objection(to: request, deciding: step) {
       if request.seesData {
         content += [.element("form", ["id": "find", "method": "get"]), part.rest, part.consequences]
       }
-      content.append(Part.notice(.element("p", [:], Markup(objection))))
+      content.append(Part.notice(.element("p", [:], Markup(reason))))
     } else {
       let address = pagePath("runs", run.id, isAnswer ? "answer" : "decide")
-      content.append(part.form(to: address, given: given, fault: fault, faults: faults))
+      content.append(part.form(to: address, given: given, objection: objection, faults: faults))
     }
     content.append(
       Part.facts([
@@ -69,14 +71,17 @@ extension Pages {
         ("Run", Part.link("started \(request.clock.date(run.createdAt))", to: pagePath("runs", run.id))),
         ("Step", Part.code(path)),
         ("Asked", people.isEmpty ? "anyone who may approve" : Markup(people.joined(separator: ", "))),
-        ("Until", step.wait?.wakeAt.map { Part.timeAndAgo($0, request.clock) }),
+        ("Times out", step.wait?.wakeAt.map { Part.timeAndAgo($0, request.clock) }),
       ]))
     content.append(commands(step, run, request))
     if request.seesData {
-      if let inputs = Part.value(run.origin.inputs) { content.append(Part.heading("Inputs of the run") + inputs) }
+      if let inputs = Part.value(run.origin.inputs, request.clock) {
+        content.append(Part.heading("Inputs of the run") + inputs)
+      }
     }
     let live = PageFrame.Live(seconds: 5, announcement: title, isOfRunAlone: true)
-    return request.frame(step.callToAct, "/approvals", live: live, Markup(content))
+    return request.frame(
+      step.callToAct, "/approvals", live: live, isRefused: objection != nil || !given.items.isEmpty, Markup(content))
   }
 
   /// The commands that decide or answer, and the button that ends the question's links.
@@ -138,7 +143,7 @@ extension Pages {
   ) async throws(Problem) -> HTTPServerResponse {
     let (path, comment) = (form["step"] ?? "", form["comment"].flatMap { $0.trimmed.isEmpty ? nil : $0.trimmed })
     let given = QuestionPart.given(form, for: try await displayed(request, name).steps[path])
-    var faults: [String] = []
+    var faults: [FormFault] = []
     if given.faults.isEmpty {
       do throws(Problem) {
         _ = try await request.ask(
@@ -154,7 +159,7 @@ extension Pages {
         return redirect(pagePath("approvals", name, path))
       } catch {
         guard error.kind == .refusal(.inputs) else { return try await refused(request, error, name, path, form) }
-        faults = error.detail.split(separator: "\n").map { String($0) }
+        faults = FormFault.all(of: error, word: QuestionPart.word)
       }
     }
     var response = try await approval(request, name, path, given: form, faults: faults)
@@ -170,7 +175,7 @@ extension Pages {
     var response: HTTPServerResponse
     switch problem.kind {
     case .refusal(.conflict):
-      response = try await approval(request, name, step, given: form, fault: QuestionPart.isAnother)
+      response = try await approval(request, name, step, given: form, objection: QuestionPart.isAnother)
     // Another person was faster, or the time ran out.
     case .refusal(.notAsked), .refusal(.ended): response = settled(request, try await displayed(request, name), step)
     default: throw problem

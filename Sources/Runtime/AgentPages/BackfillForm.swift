@@ -22,6 +22,16 @@ struct BackfillForm {
     overlap = form["overlap"] ?? ""
   }
 
+  /// The faults, for the top of the page; nothing if the form wasn't refused.
+  var faults: Markup {
+    let faults = [
+      fault.map { FormFault($0) }, faultOfFrom.map { FormFault("From: \($0)", at: "from") },
+      faultOfTo.map { FormFault("To: \($0)", at: "to") },
+    ].compactMap(\.self)
+    return faults.isEmpty
+      ? .nothing : Part.faults("No run was started. Look at what is wrong, and send the form again.", faults)
+  }
+
   func markup(_ schedule: ScheduleRecord, _ clock: WallClock) -> Markup {
     let policies = Trigger.Overlap.allCases.map(\.rawValue).map { policy -> Markup in
       .element("option", ["value": policy, "selected": policy == overlap ? "" : nil], Markup(policy))
@@ -31,7 +41,6 @@ struct BackfillForm {
       ["class": "card", "id": "backfill", "method": "post", "action": pagePath("schedules", schedule.id, "backfill")],
       .element("h2", [:], "Backfill"),
       .element("p", [:], "Starts runs for past slots that have none. It lists the slots first."),
-      fault.map { Markup.element("p", ["class": "wrong", "role": "alert"], Markup($0)) } ?? .nothing,
       Part.field(
         "from", "From", from, hint: "Such as 2026-11-20 or 2026-11-20 17:30, in \(clock.zone.name).",
         fault: faultOfFrom),
@@ -41,6 +50,8 @@ struct BackfillForm {
       .element(
         "select", ["id": "overlap", "name": "overlap"],
         Markup([Markup.element("option", ["value": ""], "as the recipe says")] + policies)),
+      // The zone of the pages may change before the form is sent.
+      Part.hidden("zone", clock.zone.name),
       .element("div", ["class": "actions"], .element("button", [:], "List the slots")),
       Part.command("errand schedule backfill \(schedule.id.shellQuoted) --from FROM --to TO --dry-run"))
   }
@@ -57,7 +68,8 @@ extension Pages {
     if overlap == nil, !given.overlap.isEmpty {
       throw Problem(.refusal(.request), "there is no overlap policy '\(given.overlap.shortened)'")
     }
-    let (first, end) = (request.clock.instant(given.from), request.clock.instant(given.to))
+    let clock = request.clock(of: form)
+    let (first, end) = (clock.instant(given.from), clock.instant(given.to))
     let fault = "This isn't a date or a time."
     given.faultOfFrom = first == nil ? fault : nil
     given.faultOfTo = end == nil ? fault : nil

@@ -25,8 +25,8 @@ extension Pages {
     } catch {
       // A text that is too long is shown again all the same.
       guard error.kind == .refusal(.request) else { throw error }
-      let fault = Markup.element("p", ["class": "notice fault", "role": "alert"], Markup(error.detail))
-      var response = checkPage(request, asked, fault)
+      let fault = Part.faults("Nothing was checked.", [FormFault(error.detail, at: "text")])
+      var response = checkPage(request, asked, fault, isRefused: true)
       response.status = error.kind.status
       return response
     }
@@ -44,7 +44,8 @@ extension Pages {
   ///   - notice: What is wrong with the text.
   ///   - lines: The text with the findings below its lines.
   private static func checkPage(
-    _ request: PageRequest, _ asked: CheckText, _ notice: Markup = .nothing, _ lines: Markup? = nil
+    _ request: PageRequest, _ asked: CheckText, _ notice: Markup = .nothing, _ lines: Markup? = nil,
+    isRefused: Bool = false
   ) -> HTTPServerResponse {
     let form = Markup.element(
       "form", ["class": "card", "method": "post", "action": "/check"],
@@ -65,7 +66,8 @@ extension Pages {
       .element("div", ["class": "actions"], .element("button", ["class": "main"], "Check")),
       Part.command("errand check FILE"))
     return request.frame(
-      "Check", "/recipes", Part.crumbs(("Recipes", "/recipes")), .element("h1", [:], "Check a recipe"),
+      "Check", "/recipes", isRefused: isRefused, Part.crumbs(("Recipes", "/recipes")),
+      .element("h1", [:], "Check a recipe"),
       .element("p", ["class": "lead"], "Nothing is run, and the text isn't kept."), notice, form,
       lines.map { Part.heading("The text with its lines") + $0 } ?? .nothing)
   }

@@ -57,7 +57,7 @@ extension ConnectionRecord {
   fileprivate var limitsText: String {
     let parts = [
       maxParallel.map { "\(counted($0, "call")) at once" },
-      requests.map { "\(counted($0, "request"))\(per.map { " in \($0.written)" } ?? "")" },
+      requests.map { "\(counted($0, "request"))\(per.map { " in \($0.inWords)" } ?? "")" },
     ].compactMap { $0 }
     return parts.isEmpty ? "none" : parts.joined(separator: ", ")
   }

@@ -12,13 +12,9 @@ package struct FilledForm: Sendable {
 
   package init(_ sent: HTTPQuery, for form: WebForm) {
     given = StartForm.Given(sent, for: form.schema, word: FormPage.word)
-    guard given.faults.isEmpty else {
-      values = nil
-      return
-    }
     let (read, faults) = form.values(from: given.sent)
-    given.faults = faults.map(\.fault.message)
-    values = faults.isEmpty ? read : nil
+    given.faults += faults.map { FormFault($0.fault.message, at: "\(FormPage.word)-\($0.name)") }
+    values = given.faults.isEmpty ? read : nil
   }
 }
 
@@ -49,10 +45,8 @@ package struct FormPage {
     if let text = form.text { parts.append(.element("p", ["class": "lines-kept"], Markup(text))) }
     let isFaulty = filled?.given.faults.isEmpty == false
     let message = objection ?? (isFaulty ? "This wasn't sent. Look at the marked fields, and send it again." : nil)
-    if let message {
-      parts.append(.element("p", ["class": "notice fault", "role": "alert"], Markup(message)))
-    }
     let fields = InputFields(schema: form.schema, given: filled?.given, word: FormPage.word)
+    if let message { parts.append(fields.faults(message)) }
     parts.append(
       .element(
         "form", ["class": "card", "method": "post", "action": form.address],
@@ -65,28 +59,27 @@ package struct FormPage {
           .element("input", ["id": "website", "name": "website", "autocomplete": "off", "tabindex": "-1"])),
         .element(
           "div", ["class": fields.isLong ? "actions near" : "actions"], .element("button", ["class": "main"], "Send"))))
-    return page(message == nil ? form.title : "Error: \(form.title)", Markup(parts), status: status)
+    return page(Markup(parts), status: status, isRefused: message != nil)
   }
 
   /// The page after the form was sent.
   package func done(_ text: String) -> HTTPServerResponse {
     page(
-      form.title,
       .element("p", ["class": "notice good lines-kept", "role": "status"], Markup(text))
         + .element("p", ["class": "quiet"], "You can close this page."))
   }
 
   /// The page where there is no form to fill in.
   package func refusing(_ reason: String, status: Int) -> HTTPServerResponse {
-    page(form.title, .element("p", ["class": "notice", "role": "status"], Markup(reason)), status: status)
+    page(.element("p", ["class": "notice", "role": "status"], Markup(reason)), status: status)
   }
 
-  private func page(_ title: String, _ content: Markup, status: Int = 200) -> HTTPServerResponse {
+  private func page(_ content: Markup, status: Int = 200, isRefused: Bool = false) -> HTTPServerResponse {
     var frame = PageFrame(
-      title: title, section: "", visitor: nil, isSandbox: isSandbox,
+      title: form.title, section: "", visitor: nil, isSandbox: isSandbox,
       content: .element("h1", [:], Markup(form.title)) + content)
     // A person who has no login finds nothing behind other links.
-    frame.isAlone = true
+    (frame.isAlone, frame.isRefused) = (true, isRefused)
     var response = frame.response(status: status)
     response.headers["X-Robots-Tag"] = "noindex, nofollow"
     return response

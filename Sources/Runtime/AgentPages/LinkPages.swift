@@ -25,29 +25,29 @@ package struct LinkPages: Sendable {
   /// - Parameters:
   ///   - person: Whose right the link carries; empty where anyone may answer.
   ///   - given: What was sent before, to be kept.
-  ///   - fault: Why the question is shown again; nil if its fields say so.
-  ///   - faults: What the agent found wrong with them.
+  ///   - objection: Why the question is shown again; nil if its faults say so.
+  ///   - faults: The faults of the form as it was sent.
   package func question(
     _ run: RunRecord, _ step: StepRecord, to person: String, query: HTTPQuery, given: HTTPQuery = HTTPQuery(),
-    fault: String? = nil, faults: [String] = [], status: Int = 200
+    objection: String? = nil, faults: [FormFault] = [], status: Int = 200
   ) -> HTTPServerResponse {
     let part = QuestionPart(run: run, step: step, clock: clock, query: query)
     let summary = step.wait?.question?.summary
     let asks: Markup =
       .element("strong", [:], Markup(name ?? "Errand")) + " asks you" + (person.isEmpty ? "" : ", " + Markup(person))
     return page(
-      part.title, status,
+      part.title, status, isRefused: !given.items.isEmpty || !faults.isEmpty,
       .element(
         "p", ["class": "quiet"], asks, summary.map { " · " + .element("em", [:], Markup($0)) } ?? .nothing),
       .element("h1", [:], Markup(part.title)),
-      part.form(to: nil, asksName: person.isEmpty, given: given, fault: fault, faults: faults), askBack)
+      part.form(to: nil, asksName: person.isEmpty, given: given, objection: objection, faults: faults), askBack)
   }
 
   /// The question, where another one was asked before.
   package func another(
     _ run: RunRecord, _ step: StepRecord, to person: String, query: HTTPQuery, given: HTTPQuery
   ) -> HTTPServerResponse {
-    question(run, step, to: person, query: query, given: given, fault: QuestionPart.isAnother, status: 409)
+    question(run, step, to: person, query: query, given: given, objection: QuestionPart.isAnother, status: 409)
   }
 
   /// The texts of the values that a person gave by the form of a question; nil if something is wrong with them, which
@@ -102,10 +102,18 @@ package struct LinkPages: Sendable {
     } ?? .nothing
   }
 
-  private func page(_ title: String, _ status: Int, _ content: Markup...) -> HTTPServerResponse {
+  /// The faults of an answer that the agent refused.
+  package static func faults(of refusal: RequestRefusedError) -> [FormFault] {
+    refusal.faults.map { FormFault($0, word: QuestionPart.word) }
+  }
+
+  private func page(
+    _ title: String, _ status: Int, isRefused: Bool = false, _ content: Markup...
+  ) -> HTTPServerResponse {
     var frame = PageFrame(
       title: title, section: "", visitor: nil, isSandbox: isSandbox, content: Markup(content))
-    frame.isAlone = true
+    (frame.isAlone, frame.isRefused) = (true, isRefused)
+    frame.zone = clock.zoneSentence
     var response = frame.response(status: status)
     response.headers["X-Robots-Tag"] = "noindex, nofollow"
     return response

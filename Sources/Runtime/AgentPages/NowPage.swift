@@ -1,4 +1,4 @@
-// The first page: runs that need a person, open runs, and coming slots.
+// The first page: questions, failures in groups, open runs, coming slots, and how the last 30 days went.
 import Agent
 import Operations
 import Basics
@@ -6,65 +6,223 @@ import HTTPServer
 import RunState
 
 extension Pages {
-  /// The most rows of each list of the page.
-  private static let mostRows = 50
-  /// How many seconds a failed run is shown.
+  /// The most rows of each list of the page, which has about a screen and a half however much there is.
+  private static let (mostQuestions, mostUrgent, mostRunning, mostNextSlots, mostWorst) = (10, 10, 20, 8, 10)
+  /// How many open runs are asked for, among which some may have no worker.
+  private static let mostBusy = 50
+  /// How long a group of failures is shown that needs no person any more.
   private static let recent = TimeSpan.seconds(86_400)
 
   static func now(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
-    func listed(needsPerson: Bool) async throws(Problem) -> RunList {
-      try await request.ask(ListRuns(RunListQuery(limit: mostRows, isPaged: true, needsPerson: needsPerson)))
-    }
-    let urgent = try await listed(needsPerson: true)
-    let busy = try await listed(needsPerson: false)
-    // Asked for apart, so that many runs that succeeded since don't hide them.
-    var recently = RunListQuery(limit: mostRows, statuses: [.failed, .timedOut])
-    recently.endedSince = request.clock.now.advanced(by: TimeSpan(nanoseconds: -recent.nanoseconds))
-    let ended = try await request.runs(recently).finished
-    let failed = try await notRetried(ended, request)
+    let asking = try await request.ask(ListApprovals.with { $0.limit = mostQuestions })
+    let busy = try await request.ask(ListRuns(RunListQuery(limit: mostBusy, isPaged: true, needsPerson: false)))
     // A run that no worker can claim needs a person.
     let (unclaimable, running) = busy.openWithReasons.reversed().reduce(into: ([RunRecord](), [RunRecord]())) {
       if busy.unclaimable?[$1.id] != nil { $0.0.append($1) } else { $0.1.append($1) }
     }
-    var needs = (urgent.open.reversed() + unclaimable).prefix(mostRows).map { openRow($0, request) }
-    needs += failed.prefix(mostRows - needs.count).map { finishedRow($0, request) }
-    let urgentCount = urgent.openCount + unclaimable.count + failed.count
+    let urgent = try await urgent(request, unclaimable)
+    let coming = try await next(request)
+    let worst = try await statistics(request)
+    let lists: [Markup] =
+      questions(asking, request) + urgent.markup + [
+        Part.heading("Running", count: busy.openCount - unclaimable.count),
+        Part.rows(
+          running.prefix(mostRunning).map { lowRow($0, request) }, orElse: "No run is open.", isDense: true),
+        busy.openCount - unclaimable.count > mostRunning
+          ? .element("p", [:], "The latest \(mostRunning) are shown. ", Part.link("All open runs", to: "/runs"))
+          : .nothing,
+      ]
+    let start: Markup =
+      request.may(.start)
+      ? .element("a", ["class": "button main", "href": "/recipes"], "Start a recipe") : .nothing
+    let content: [Markup] = [
+      .element(
+        "div", ["class": "head"], .element("h1", [:], "Now"), start,
+        .element("a", ["class": "button", "href": "/runs"], "All runs")),
+      .element(
+        "div", ["class": "now"], .element("div", [:], Markup(lists)),
+        .element("div", [:], Part.heading("Next"), Markup(coming.markup), worst)),
+    ]
+    let announcement =
+      "\(counted(urgent.count, "matter")) to look at, \(counted(asking.openCount, "run")) with questions."
+    var live = PageFrame.Live(seconds: 5, announcement: announcement)
+    let midnight = RunSum.start(ofDay: RunSum.day(of: request.clock.now) &+ 1)
+    live.until = ([coming.first, midnight] + urgent.ends).compactMap(\.self).min()
+    return request.frame("Now", "/", live: live, Markup(content))
+  }
+
+  // MARK: Questions
+
+  private static func questions(_ asking: RunList, _ request: PageRequest) -> [Markup] {
+    let all = asking.open.flatMap { run in
+      run.steps.select { $0.pointee.asksPerson }.map { (run: run, step: $0) }
+    }
+    let rows = all.prefix(mostQuestions).map { run, step -> Markup in
+      let prompt = request.seesData ? step.wait?.prompt : nil
+      let act = request.may(.approve) && request.seesData && step.asks(request.caller.name) ? step.callToAct : "Show"
+      return Markup([
+        .element(
+          "span", ["class": "grow line"], Part.link(run.recipe, to: pagePath("runs", run.id)),
+          .element("span", ["class": "quiet"], Markup(prompt?.firstLine.shortened(to: 80) ?? "Step \(step.path)"))),
+        .element("span", ["class": "end"], "asked ", Part.ago(step.startedAt, request.clock)),
+        .element(
+          "a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], Markup(act),
+          Part.unseen(" step \(step.path) of \(run.recipe), \(Part.short(run: run.id))")),
+      ])
+    }
+    let count = max(asking.openCount, all.count)
+    return [
+      Part.heading("Questions", count: count),
+      Part.rows(rows, orElse: "No run asks a person.", isDense: true),
+      count > rows.count ? .element("p", [:], Part.link("All questions", to: "/approvals")) : .nothing,
+    ]
+  }
+
+  // MARK: Needs attention
+
+  /// The part about runs and failures that a person has to look at.
+  private struct Urgent {
+    var markup: [Markup]
+    /// How many there are, shown or not.
+    var count: Int
+    /// When groups that are shown in grey go.
+    var ends: [Timestamp]
+  }
+
+  private static func urgent(_ request: PageRequest, _ unclaimable: [RunRecord]) async throws(Problem) -> Urgent {
+    let stopped = try await request.ask(
+      ListRuns(
+        RunListQuery(limit: mostUrgent, statuses: [.uncertain, .paused], isPaged: true, needsPerson: true)))
+    let failures = try await request.ask(ListFailures.with { $0.limit = 2 * mostUrgent })
+    let now = request.clock.now
+    // A group that is settled says so for a day.
+    let settled = failures.groups.filter(\.isSettled).filter { failures in
+      now.span(since: failures.group.latest.endedAt).map { $0 < recent } ?? false
+    }
+    let groups = failures.groups.filter { !$0.isSettled } + settled
+    let open = (stopped.openWithReasons.reversed() + unclaimable).prefix(mostUrgent)
+    let shown = groups.prefix(mostUrgent - open.count)
+    let rows = open.map { openRow($0, request) } + shown.map { row(of: $0, request) }
+    let count = stopped.openCount + unclaimable.count + failures.openCount
     let more: Markup =
-      urgentCount > mostRows
+      count > rows.count
       ? .element(
         "p", [:], Part.link("All open runs", to: "/runs"), ", ", Part.link("all that failed", to: "/runs?status=failed")
       )
       : .nothing
-    let sentence: Markup = "Nothing: no run needs a person, and none failed in the last day."
-    var content: [Markup] = [
-      .element("h1", [:], "Now"),
-      Part.heading("Needs attention", count: urgentCount), Part.rows(needs, orElse: sentence),
-      more, Part.heading("Running", count: busy.openCount - unclaimable.count),
-      Part.rows(running.map { openRow($0, request) }, orElse: "No run is open."),
-      busy.openCount > mostRows
-        ? .element("p", [:], "The latest \(mostRows) are shown. ", Part.link("All open runs", to: "/runs")) : .nothing,
-      Part.heading("Next"),
-    ]
-    let coming = try await next(request)
-    content += coming.markup
-    if request.may(.start) {
-      content.append(
-        .element(
-          "p", ["class": "actions"], .element("a", ["class": "button main", "href": "/recipes"], "Start a recipe"),
-          .element("a", ["class": "button", "href": "/runs"], "All runs")))
-    }
-    let announcement = needs.isEmpty ? "Nothing needs attention." : "\(counted(urgentCount, "run")) to look at."
-    var live = PageFrame.Live(seconds: 5, announcement: announcement)
-    live.until = ([coming.first] + failed.map { $0.endedAt.advanced(by: recent) }).compactMap(\.self).min()
-    return request.frame("Now", "/", live: live, Markup(content))
+    let sentence: Markup = "Nothing: no run needs a person, and none has failed."
+    return Urgent(
+      markup: [
+        Part.heading("Needs attention", count: count), Part.rows(rows, orElse: sentence, isDense: true), more,
+      ],
+      count: count, ends: shown.filter(\.isSettled).compactMap { $0.group.latest.endedAt.advanced(by: recent) })
   }
 
-  /// The runs that no other run retries, which would be that run's matter.
+  /// A group of failures: its description, its count, and the buttons for it.
+  private static func row(of failures: ListedFailures, _ request: PageRequest) -> Markup {
+    let group = failures.group
+    let status =
+      group.hasSucceeded
+      ? Part.status("over", "succeeded since")
+      : failures.isRetried
+        ? Part.status("over", "being retried")
+        : Part.status(group.latest.status.rawValue)
+    let step = group.latest.failure?.step.map { " at \($0)" } ?? ""
+    let kind = group.latest.failure.map { Part.words($0.kind.rawValue) } ?? "failure"
+    let message = request.seesData ? group.message.map { ": \($0.shortened(to: 90))" } ?? "" : ""
+    let about = "the failures of \(group.recipe)\(step), \(Part.short(run: group.latest.id))"
+    var actions = [
+      Markup.element(
+        "a", ["class": "button", "href": pagePath("runs", query: [("failure", group.id)])], "Show",
+        Part.unseen(" \(about)"))
+    ]
+    if request.may(.steer) {
+      if !failures.isSettled {
+        var retry = Part.Action(
+          label: group.count == 1 ? "Retry" : "Retry all", path: pagePath("failures", group.id, "retry"),
+          command: "errand runs retry \(group.latest.id)")
+        retry.about = about
+        retry.isOnce = true
+        retry.warning =
+          "\(group.count == 1 ? "A run is" : "Up to \(group.count) runs are") started, to repeat what didn't succeed."
+        retry.fields = [("expected", "\(group.count)")]
+        actions.insert(Part.button(retry), at: 0)
+      }
+      var dismiss = Part.Action(
+        label: "Dismiss", path: pagePath("failures", group.id, "dismiss"), command: "errand runs dismiss \(group.id)")
+      dismiss.about = about
+      dismiss.fields = [("seen", "\(group.latest.endedAt)")]
+      actions.append(Part.button(dismiss))
+    }
+    // The status beside it says that it failed, unless the group is settled.
+    let often = (failures.isSettled ? "failed " : "") + (group.count == 1 ? "once" : "\(group.count) times")
+    return Markup([
+      status,
+      .element(
+        "span", ["class": failures.isSettled ? "grow quiet" : "grow"],
+        Part.link(group.recipe, to: pagePath("runs", group.latest.id)),
+        Markup(" \(often), "),
+        .element("span", ["class": "small"], "latest ", Part.ago(group.latest.endedAt, request.clock)),
+        .element("span", ["class": "quiet"], Markup("\(kind)\(step)\(message)"))),
+      .element("span", ["class": "do"], Markup(actions)),
+    ])
+  }
+
+  /// An open run in one line.
+  private static func lowRow(_ run: RunRecord, _ request: PageRequest) -> Markup {
+    let reason = request.seesData ? run.reason?.firstLine.shortened(to: 120) ?? "" : ""
+    return Markup([
+      Part.status(of: run),
+      .element(
+        "span", ["class": "grow line"], Part.link(run.recipe, to: pagePath("runs", run.id)),
+        .element("span", ["class": "quiet"], Markup(reason))),
+      .element("span", ["class": "end"], "began ", Part.ago(run.createdAt, request.clock)),
+    ])
+  }
+
+  /// The most runs of a group that are retried at once.
+  private static let mostRetried = 1_000
+
+  /// Retries the failures of a group that no run retries yet; refused if there are more than were shown.
+  static func retryAll(
+    _ request: PageRequest, _ group: String, _ form: HTTPQuery
+  ) async throws(Problem) -> HTTPServerResponse {
+    var asked = RunListQuery(limit: mostRetried + 1)
+    asked.failure = group
+    asked.endedSince = request.clock.now.advanced(by: TimeSpan(nanoseconds: -FailureGroup.reach.nanoseconds))
+    let found = try await request.runs(asked).finished
+    guard let expected = form["expected"].flatMap({ Int($0) }), found.count <= expected, found.count <= mostRetried
+    else {
+      throw Problem(
+        .refusal(.conflict), "\(found.count) runs have failed so by now; nothing was retried. Look at the page again")
+    }
+    let key = form["key"].flatMap { $0.trimmed.isEmpty ? nil : $0.trimmed }
+    var (count, refusal): (Int, Problem?) = (0, nil)
+    for run in try await notRetried(found, request) {
+      // The same form sent twice retries each run once.
+      let digest = key.flatMap { SHA256.digest(of: Array("\($0)\n\(run.id)".utf8)) }
+      do throws(Problem) {
+        _ = try await request.ask(
+          RetryRun.with {
+            $0.run = run.id
+            $0.key = digest.map { "form-\($0)" }
+          })
+        count += 1
+      } catch {
+        // One that can't be retried doesn't keep the others from it.
+        refusal = refusal ?? error
+      }
+    }
+    if count == 0, let refusal { throw refusal }
+    return redirect("/")
+  }
+
+  /// The runs that no other run retries.
   private static func notRetried(
     _ ended: [RunSummary], _ request: PageRequest
   ) async throws(Problem) -> [RunSummary] {
     if ended.isEmpty { return [] }
-    var asked = RunListQuery(limit: ended.count)
+    var asked = RunListQuery(limit: mostRetried)
     asked.retriesOf = Set(ended.map(\.id))
     asked.endedSince = ended.map(\.endedAt).min()
     let retries = try await request.runs(asked)
@@ -72,8 +230,7 @@ extension Pages {
     return ended.filter { !retried.contains($0.id) }
   }
 
-  /// The most schedules whose next slot is shown.
-  private static let mostNextSlots = 8
+  // MARK: Next, and the last 30 days
 
   /// The coming slots, and the first of them.
   private static func next(_ request: PageRequest) async throws(Problem) -> (markup: [Markup], first: Timestamp?) {
@@ -85,10 +242,8 @@ extension Pages {
     var rows: [Markup] = []
     for next in coming {
       rows.append(
-        .element(
-          "span", ["class": "grow"], Part.link(next.schedule, to: pagePath("schedules", next.schedule)),
-          .element("span", ["class": "quiet"], Part.time(next.slot, request.clock)))
-          + .element("span", ["class": "end"], Part.ago(next.slot, request.clock)))
+        .element("span", ["class": "grow"], Part.link(next.schedule, to: pagePath("schedules", next.schedule)))
+          + .element("span", ["class": "end"], Part.timeAndAgo(next.slot, request.clock)))
     }
     if let served = report.served, !served.faults.isEmpty {
       rows.append(
@@ -97,42 +252,22 @@ extension Pages {
             "span", ["class": "grow"],
             Part.link("\(counted(served.faults.count, "fault")) in recipes", to: "/state#faults")))
     }
-    return ([Part.rows(rows, orElse: "No slot is planned: no schedule has a time.")], coming.first?.slot)
+    return (
+      [Part.rows(rows, orElse: "No slot is planned: no schedule has a time.", isDense: true)], coming.first?.slot
+    )
   }
 
-  // MARK: Rows
-
-  static func openRow(_ run: RunRecord, _ request: PageRequest) -> Markup {
-    var parts: [Markup] = [
-      Part.status(of: run),
-      .element(
-        "span", ["class": "grow"], Part.link(run.recipe, to: pagePath("runs", run.id)),
-        reason(request.seesData ? run.reason : nil)),
-      .element("span", ["class": "end"], "began ", Part.ago(run.createdAt, request.clock)),
-    ]
-    if request.may(.approve), let step = run.steps.select({ $0.pointee.asksPerson }).first {
-      parts.append(
-        .element(
-          "a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], Markup(step.callToAct)))
-    } else if run.status == .uncertain, request.may(.steer) {
-      parts.append(.element("a", ["class": "button main", "href": pagePath("runs", run.id)], "Resolve"))
+  /// The recipes that succeeded least in the last 30 days.
+  private static func statistics(_ request: PageRequest) async throws(Problem) -> Markup {
+    let all = try await request.ask(ShowStatistics()).recipes
+    let rows = RecipeStatistics.worst(all, most: mostWorst).map { statistics in
+      [
+        Part.link(statistics.recipe, to: pagePath("recipes", statistics.recipe)),
+        Markup(statistics.totals.successInWords ?? ""), Markup(statistics.totals.average?.inShort ?? ""),
+      ]
     }
-    return Markup(parts)
-  }
-
-  static func finishedRow(_ run: RunSummary, _ request: PageRequest) -> Markup {
-    let took = run.endedAt.span(since: run.createdAt).map { ", took \($0.inShort)" } ?? ""
-    return Markup([
-      Part.status(run.status.rawValue),
-      .element(
-        "span", ["class": "grow"], Part.link(run.recipe, to: pagePath("runs", run.id)),
-        reason(request.seesData ? run.reason : nil)),
-      .element("span", ["class": "end"], "ended ", Part.ago(run.endedAt, request.clock), Markup(took)),
-    ])
-  }
-
-  private static func reason(_ text: String?) -> Markup {
-    guard let text else { return .nothing }
-    return .element("span", ["class": "quiet"], Markup(text.firstLine.shortened(to: 120)))
+    if rows.isEmpty { return .nothing }
+    return Part.heading("Last 30 days") + Part.table("Last 30 days", ["Recipe", "Succeeded", "Took"], rows)
+      + .element("p", ["class": "quiet small"], "The least successful first; the time is the average of successes.")
   }
 }

@@ -36,7 +36,9 @@ extension Pages {
   /// One output: lists of objects as tables, also the ones directly within it, and the rest as it is.
   private static func output(_ value: Value, _ name: String, _ run: RunRecord, _ request: PageRequest) -> Markup {
     if let table = ValueTable(value) { return rows(table, name, run, request) }
-    guard let map = value.map else { return Part.value(value) ?? .element("p", ["class": "none"], "Nothing.") }
+    guard let map = value.map else {
+      return Part.value(value, request.clock) ?? .element("p", ["class": "none"], "Nothing.")
+    }
     var rest = ValueMap()
     var tables: [Markup] = []
     for member in map.members {
@@ -47,7 +49,7 @@ extension Pages {
         rest[member.key] = member.value
       }
     }
-    return (Part.value(.map(rest)) ?? .nothing) + Markup(tables)
+    return (Part.value(.map(rest), request.clock) ?? .nothing) + Markup(tables)
   }
 
   /// The most rows, columns, and bytes of markup of a table on a page.
@@ -64,7 +66,7 @@ extension Pages {
     var size = 0
     for row in table.rows[first...].prefix(mostRows) {
       let cells = columns.map { column in
-        row[column].map { Part.scalar($0) ?? Markup(JSON.displayed($0).shortened(to: 500)) } ?? .nothing
+        row[column].map { Part.scalar($0, request.clock) ?? Markup(JSON.displayed($0).shortened(to: 500)) } ?? .nothing
       }
       size += cells.reduce(0) { $0 + $1.text.utf8.count }
       if size > mostTableBytes, !rows.isEmpty { break }
@@ -76,14 +78,20 @@ extension Pages {
         + "#\(PercentEncoding.encode(name))"
     }
     var links: [Markup] = [
-      .element("a", ["class": "button", "href": pagePath("runs", run.id, "outputs", "\(name).csv")], "CSV")
+      .element(
+        "a", ["class": "button", "href": pagePath("runs", run.id, "outputs", "\(name).csv")], "CSV",
+        Part.unseen(" of \(name)"))
     ]
     if first > 0 {
       links.append(
-        .element("a", ["class": "button", "rel": "prev", "href": address(max(0, first - mostRows))], "Earlier rows"))
+        .element(
+          "a", ["class": "button", "rel": "prev", "href": address(max(0, first - mostRows))], "Earlier rows",
+          Part.unseen(" of \(name)")))
     }
     if end < table.rows.count {
-      links.append(.element("a", ["class": "button", "rel": "next", "href": address(end)], "Later rows"))
+      links.append(
+        .element(
+          "a", ["class": "button", "rel": "next", "href": address(end)], "Later rows", Part.unseen(" of \(name)")))
     }
     let hidden = table.columns.count - columns.count
     links.append(

@@ -35,6 +35,10 @@ package enum PageAssets {
     Asset("errand", "css", "text/css; charset=utf-8", cpageassets_style),
     Asset("errand", "js", "text/javascript; charset=utf-8", cpageassets_script),
     Asset("errand", "svg", "image/svg+xml", cpageassets_icon),
+    Asset("edit", "css", "text/css; charset=utf-8", cpageassets_editor_style),
+    Asset("edit", "js", "text/javascript; charset=utf-8", cpageassets_editor_script),
+    Asset("codemirror", "css", "text/css; charset=utf-8", cpageassets_component_style, isPacked: true),
+    Asset("codemirror", "js", "text/javascript; charset=utf-8", cpageassets_component_script, isPacked: true),
     Asset("htmx", "js", "text/javascript; charset=utf-8", cpageassets_htmx, isPacked: true),
   ]
 

@@ -14,6 +14,7 @@ extension Pages {
     guard request.parts.count == 3 else {
       switch request.parts[0] {
       case "check": return try await check(request, form)
+      case "runs": return try await steer(request, form)
       case "tokens": return try await issueToken(request, form)
       default: return nil
       }
@@ -74,27 +75,31 @@ extension Pages {
           $0.step = step
         })
       if let step { return redirect(pagePath("approvals", name, step)) }
-    case ("runs", "events"):
-      let data = try json(text("data"), "the data")
-      // The same form sent twice is one event; with other data, for a wait that didn't take the first, it is another.
-      let id = text("key").flatMap { SHA256.digest(of: Array("\($0)\n\(form["data"] ?? "")".utf8)) }
+    case ("runs", "events"), ("runs", "resolve"):
+      let kind: RefusedRunForm.Kind = verb == "events" ? .event : .resolution
+      do throws(Problem) {
+        if kind == .event { try await send(request, name, form) } else { try await resolve(request, name, form) }
+      } catch {
+        let refused = RefusedRunForm(
+          kind: kind, subject: form[kind == .event ? "name" : "step"] ?? "", text: form[kind.rawValue] ?? "",
+          problem: error)
+        guard [.refusal(.request), .refusal(.ended)].contains(error.kind),
+          refused.isWanted(by: try await displayed(request, name))
+        else { throw error }
+        var response = try await run(request, name, refused)
+        response.status = 422
+        return response
+      }
+    case ("failures", "dismiss"):
+      let seen = text("seen")
       _ = try await request.ask(
-        SendEvent.with {
-          $0.name = form["name"] ?? ""
-          $0.run = name
-          $0.id = id.map { "form-\($0)" }
-          $0.data = data
+        DismissFailure.with {
+          $0.group = name
+          $0.seen = seen.flatMap { Timestamp($0) }
+          $0.note = text("note")
         })
-    case ("runs", "resolve"):
-      let (outcome, output) = try resolution(form["as"], text("output"))
-      _ = try await request.ask(
-        ResolveStep.with {
-          $0.run = name
-          $0.step = form["step"] ?? ""
-          $0.as = Word(outcome)
-          $0.output = output
-          $0.reason = text("reason")
-        })
+      return redirect("/")
+    case ("failures", "retry"): return try await retryAll(request, name, form)
     case ("schedules", "pause"):
       _ = try await request.ask(
         PauseSchedule.with {
@@ -102,9 +107,12 @@ extension Pages {
           $0.note = text("note")
         })
     case ("schedules", "resume"): _ = try await request.ask(ResumeSchedule.with { $0.id = name })
-    case ("schedules", "trigger"): return try await trigger(request, name, key: text("key"))
+    case ("schedules", "trigger"): return try await trigger(request, name, form)
     case ("schedules", "backfill"): return try await backfill(request, name, form)
     case ("schedules", "reset"): _ = try await request.ask(ResetSchedule.with { $0.id = name })
+    case ("state", "choose"): return try await chooseZone(request, form)
+    case ("state", "end"): return try await endLogins(request, form)
+    case ("state", "reload"): return try await reloadConfiguration(request)
     case ("workers", "drain"):
       _ = try await request.ask(
         DrainWorker.with {
@@ -127,40 +135,41 @@ extension Pages {
     return redirect(pagePath(kind, name))
   }
 
-  /// Starts a run of a schedule, and shows it if it began at once.
-  private static func trigger(
-    _ request: PageRequest, _ id: String, key: String?
-  ) async throws(Problem) -> HTTPServerResponse {
-    do throws(Problem) {
-      let started = try await request.ask(
-        TriggerSchedule.with {
-          $0.id = id
-          $0.key = key
-        })
-      let run = started.slots.first { $0.outcome == .started }?.run
-      return redirect(run.map { pagePath("runs", $0) } ?? pagePath("schedules", id))
-    } catch {
-      guard error.kind == .refusal(.inputs), let parts = error.detail.utf8Parts(around: "; send \"inputs\": ") else {
-        throw error
-      }
-      throw Problem(error.kind, "\(parts.before); start the recipe on its own page instead, where they can be given")
-    }
+  /// Sends a run the event of a form.
+  private static func send(_ request: PageRequest, _ name: String, _ form: HTTPQuery) async throws(Problem) {
+    let data = try json(form["data"], "the data")
+    let key = form["key"].flatMap { $0.trimmed.isEmpty ? nil : $0.trimmed }
+    // The same form sent twice is one event; with other data, for a wait that didn't take the first, it is another.
+    let id = key.flatMap { SHA256.digest(of: Array("\($0)\n\(form["data"] ?? "")".utf8)) }
+    _ = try await request.ask(
+      SendEvent.with {
+        $0.name = form["name"] ?? ""
+        $0.run = name
+        $0.id = id.map { "form-\($0)" }
+        $0.data = data
+      })
   }
 
-  /// The decision of a form on an uncertain step.
-  private static func resolution(
-    _ choice: String?, _ output: String?
-  ) throws(Problem) -> (outcome: ResolveStep.Outcome, output: Value?) {
-    guard let outcome = choice.flatMap({ ResolveStep.Outcome(rawValue: $0) }) else {
+  /// Records the decision of a form on an uncertain step.
+  private static func resolve(_ request: PageRequest, _ name: String, _ form: HTTPQuery) async throws(Problem) {
+    guard let outcome = form["as"].flatMap({ ResolveStep.Outcome(rawValue: $0) }) else {
       throw Problem(.refusal(.request), "choose what happened: done, retry or fail")
     }
-    guard outcome == .done else { return (outcome, nil) }
-    return (outcome, try json(output, "the output"))
+    let output = outcome == .done ? try json(form["output"], "the output") : nil
+    let reason = form["reason"].flatMap { $0.trimmed.isEmpty ? nil : $0.trimmed }
+    _ = try await request.ask(
+      ResolveStep.with {
+        $0.run = name
+        $0.step = form["step"] ?? ""
+        $0.as = Word(outcome)
+        $0.output = output
+        $0.reason = reason
+      })
   }
 
   /// The value of a field that is JSON; nil if it is empty.
   private static func json(_ text: String?, _ what: String) throws(Problem) -> Value? {
-    guard let text else { return nil }
+    guard let text, !text.trimmed.isEmpty else { return nil }
     do throws(JSONError) { return try JSON.parse(text) } catch {
       throw Problem(.refusal(.request), "\(what) isn't valid JSON: \(error.message)")
     }

@@ -16,8 +16,14 @@ package struct PageFrame {
   /// Whether every service is made up, which each page says then.
   var isSandbox: Bool
   var version = PageVersion()
+  /// The sentence about the zone of its times; nil if it shows none.
+  var zone: String?
   /// Whether it is shown without a way to other pages.
   var isAlone = false
+  /// Whether it shows a form that was refused: its title says so first, and nothing replaces the form.
+  var isRefused = false
+  /// Whether it has a text that is edited.
+  var isEditor = false
   var content: Markup
   /// A digest of the content of a live page.
   private let digest: String
@@ -91,7 +97,7 @@ package struct PageFrame {
           "form", ["class": "who", "method": "post", "action": "/logout"], .element("span", [:], Markup(visitor)),
           .element("button", ["class": "plain"], "Log out")))
     }
-    let title = isAlone ? self.title : "\(self.title) · Errand"
+    let title = (isRefused ? "Error: " : "") + (isAlone ? self.title : "\(self.title) · Errand")
     return .element(
       "html", ["lang": "en"],
       .element(
@@ -106,14 +112,27 @@ package struct PageFrame {
           ]),
         .element("title", [:], Markup(title)),
         .element("link", ["rel": "icon", "href": PageAssets.path("errand.svg"), "type": "image/svg+xml"]),
-        .element("link", ["rel": "stylesheet", "href": PageAssets.path("errand.css")]),
-        isAlone ? .nothing : .element("script", ["src": PageAssets.path("htmx.js"), "defer": ""]),
-        .element("script", ["src": PageAssets.path("errand.js"), "defer": ""])),
+        style("errand.css"),
+        isEditor ? style("codemirror.css") + style("edit.css") : .nothing,
+        isAlone || isEditor ? .nothing : script("htmx.js"), script("errand.js"),
+        isEditor ? script("codemirror.js") + script("edit.js") : .nothing),
       .element(
         "body", [:], .element("a", ["class": "skip", "href": "#main"], "Skip to the content"),
         isAlone ? sandbox : .element("header", ["class": "top"], .element("div", [:], Markup(top)), sandbox),
-        .element("main", ["id": "main", "tabindex": "-1"], main)))
+        .element("main", ["id": "main", "tabindex": "-1"], main), foot))
   }
+
+  private var foot: Markup {
+    guard let zone else { return .nothing }
+    let choice: Markup = visitor == nil ? .nothing : " " + Part.link("Choose the time zone", to: "/state#zone")
+    return .element("footer", ["class": "zone"], .element("p", [:], Markup(zone), choice))
+  }
+
+  private func style(_ name: String) -> Markup {
+    .element("link", ["rel": "stylesheet", "href": PageAssets.path(name)])
+  }
+
+  private func script(_ name: String) -> Markup { .element("script", ["src": PageAssets.path(name), "defer": ""]) }
 
   private var sandbox: Markup {
     guard isSandbox else { return .nothing }
@@ -123,7 +142,7 @@ package struct PageFrame {
   }
 
   private var main: Markup {
-    guard let live, let seconds = live.seconds else {
+    guard let live, let seconds = live.seconds, !isRefused else {
       return .element("div", ["id": "live"], content) + announcement(live?.announcement ?? "")
     }
     return .element("p", ["id": "stale", "class": "notice", "role": "status", "hidden": ""])

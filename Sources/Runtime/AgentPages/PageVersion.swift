@@ -1,7 +1,7 @@
 // Whether a browser's page is up to date, without making the page.
 //
 // A live page names its version in the field Errand-Seen: `KNOWN.UNTIL.CONTENT`. KNOWN is a digest of the version of what
-// the page is made of, of who looks at it, and of its address (`AgentParts.version`); it is empty where that isn't
+// the page is made of, of who looks at it and in which time zone, and of its address (`AgentParts.version`); it is empty where that isn't
 // counted. UNTIL is the second, since 1970, from which on the page shows other things though nothing has changed, such as
 // the next slot; it is empty if there is none. CONTENT is a digest of the page's content. The minute isn't part of any:
 // the agent writes instants, and the browser writes how long ago they are.
@@ -55,10 +55,12 @@ package struct PageVersion: Sendable {
       return seen.until.map { now.seconds < $0 } ?? true
     }
     var (ofRun, ofAll): (String?, String?) = (nil, nil)
-    if let part, part.isOfRun { ofRun = await agent.version(of: part, for: caller, asking: request.target) }
+    // The same page has other times in another zone.
+    let target = "\(request.target) \(ViewerZone.name(for: request) ?? "")"
+    if let part, part.isOfRun { ofRun = await agent.version(of: part, for: caller, asking: target) }
     var isSeen = isUpToDate(ofRun)
     if !isSeen, let part {
-      ofAll = await agent.version(of: part.isOfRun ? .everything : part, for: caller, asking: request.target)
+      ofAll = await agent.version(of: part.isOfRun ? .everything : part, for: caller, asking: target)
       isSeen = isUpToDate(ofAll)
     }
     (self.seen, self.ofRun, self.ofAll, self.isSeen) = (seen, ofRun, ofAll, isSeen)

@@ -77,13 +77,16 @@ package struct PageRequest: Sendable {
     return name.map { pagePath(page, $0, query: query) } ?? pagePath(page, query: query)
   }
 
+  /// - Parameter isRefused: Whether the page shows a form that was refused.
   func frame(
-    _ title: String, _ section: String, live: PageFrame.Live? = nil, _ content: Markup...
+    _ title: String, _ section: String, live: PageFrame.Live? = nil, isRefused: Bool = false, _ content: Markup...
   ) -> HTTPServerResponse {
-    PageFrame(
+    var frame = PageFrame(
       title: title, section: section, visitor: caller.name, live: live, isSandbox: isSandbox, version: version,
-      content: Markup(content)
-    ).response(to: http)
+      content: Markup(content))
+    frame.isRefused = isRefused
+    frame.zone = clock.zoneSentence
+    return frame.response(to: http)
   }
 }
 
@@ -91,6 +94,7 @@ package enum Pages {
   /// The answer to a request; nil if there is no such page.
   package static func answer(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse? {
     let parts = request.parts
+    if parts[0] == "edit" { return try await edit(request) }
     guard request.http.method == "GET" || request.http.method == "HEAD" else {
       return request.http.method == "POST" && [1, 3].contains(parts.count) ? try await act(request) : nil
     }
@@ -116,7 +120,8 @@ package enum Pages {
     case ("workers", 1): return try await workers(request)
     case ("tokens", 1): return try await tokens(request)
     case ("state", 1): return try await state(request)
-    case ("help", 1): return help(request)
+    case ("help", 1): return try await help(request)
+    case ("help", 2) where parts[1] == "functions": return functions(request)
     default: return nil
     }
   }

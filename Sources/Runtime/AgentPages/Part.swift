@@ -58,9 +58,11 @@ package enum Part {
   }
 
   /// A list of rows; a sentence if there are none.
-  static func rows(_ rows: [Markup], orElse sentence: Markup) -> Markup {
+  ///
+  /// - Parameter isDense: Whether the rows are low, on a page with several lists.
+  static func rows(_ rows: [Markup], orElse sentence: Markup, isDense: Bool = false) -> Markup {
     if rows.isEmpty { return .element("p", ["class": "none"], sentence) }
-    return .element("ul", ["class": "rows"], Markup(rows.map { .element("li", [:], $0) }))
+    return .element("ul", ["class": isDense ? "rows dense" : "rows"], Markup(rows.map { .element("li", [:], $0) }))
   }
 
   /// A table with headings, which scrolls in a box of its own where it is too wide.
@@ -92,6 +94,12 @@ package enum Part {
   static func code(_ text: String) -> Markup { .element("code", [:], Markup(text)) }
 
   static func link(_ text: String, to path: String) -> Markup { .element("a", ["href": path], Markup(text)) }
+
+  /// The rest of a link's name, for people who hear it without the row that it is in.
+  static func unseen(_ text: String) -> Markup { .element("span", ["class": "hidden"], Markup(text)) }
+
+  /// A run by the last characters of its id, which differ where the first ones are the same.
+  static func short(run id: String) -> String { "run …\(id.suffix(8))" }
 
   /// The pages above this one.
   static func crumbs(_ pages: (String, path: String)...) -> Markup {
@@ -155,6 +163,8 @@ package enum Part {
     var path: String
     var command: String
     var kind: String?
+    /// The subject, for people who hear the button without its surroundings; nil if the page has no other.
+    var about: String?
     /// Whether a second click must not do it again, so that the form has a key of its own.
     var isOnce = false
     /// The consequence of an action that can't be undone; a second click confirms it.
@@ -185,7 +195,8 @@ package enum Part {
 
   /// The form of an action: a button, or a button that shows another one with a warning or a field.
   static func button(_ action: Action) -> Markup {
-    let button = Markup.element("button", ["class": action.kind, "title": action.command], Markup(action.label))
+    let name = Markup(action.label) + (action.about.map { unseen(" \($0)") } ?? .nothing)
+    let button = Markup.element("button", ["class": action.kind, "title": action.command], name)
     let fields = (action.isOnce ? key : .nothing) + Markup(action.fields.map { hidden($0.name, $0.value) })
     guard action.warning != nil || action.text != nil else {
       return .element("form", ["method": "post", "action": action.path], fields, button)
@@ -201,7 +212,7 @@ package enum Part {
     }
     parts.append(.element("div", ["class": "actions"], button))
     return .element(
-      "details", ["class": "action"], .element("summary", [:], Markup(action.label)),
+      "details", ["class": "action"], .element("summary", [:], name),
       .element("form", ["class": "card", "method": "post", "action": action.path], Markup(parts)))
   }
 

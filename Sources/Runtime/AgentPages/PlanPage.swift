@@ -52,6 +52,11 @@ extension Pages {
   }
 }
 
+extension Part {
+  /// A plan inside another page, without a way to run it.
+  static func plan(_ plan: PlanRecord, _ request: PageRequest) -> Markup { PlanPage(plan, request, nil).inside }
+}
+
 private struct PlanPage {
   let plan: PlanRecord
   let document: Value
@@ -78,13 +83,7 @@ private struct PlanPage {
       Part.crumbs(("Recipes", "/recipes"), (plan.recipe, pagePath("recipes", plan.recipe))),
       .element("h1", [:], "Plan of \(plan.recipe)"), .element("p", ["class": "lead"], Markup(summary)),
     ]
-    if plan.wouldFail {
-      let message = request.seesData ? document["error"]?["message"]?.string : nil
-      let step = document["error"]?["step"]?.string.map { " in '\($0)'" } ?? ""
-      parts.append(
-        Part.notice(
-          .element("p", [:], Markup("The run would fail\(step)\(message.map { ": \($0)" } ?? ".")")), kind: "fault"))
-    }
+    parts.append(failure)
     if let changed {
       parts.append(
         .element(
@@ -96,6 +95,15 @@ private struct PlanPage {
     }
     parts.append(
       Part.facts([("Made", Part.timeAndAgo(plan.madeAt, request.clock)), ("Digest", Part.code(plan.digest))]))
+    return Part.fitting(parts + sections)
+  }
+
+  /// The part of it that another page shows.
+  var inside: Markup { Part.fitting([.element("p", ["class": "lead"], Markup(summary)), failure] + sections) }
+
+  /// The changes and the reads of a run.
+  private var sections: [Markup] {
+    var parts: [Markup] = []
     parts += groups.filter { $0.writes > 0 }.map(section)
     if request.seesData {
       let notes = (document["notes"]?.list ?? []).filter { $0["kind"]?.string != "leftOut" }
@@ -106,11 +114,13 @@ private struct PlanPage {
         parts.append(Part.heading("On the way") + table("On the way", ["Step", "Condition", "What happens"], rows))
       }
       if let outputs = document["outputs"],
-        let displayed = Part.value(PlanPage.displayed(outputs), within: PlanPage.mostBytes)
+        let displayed = Part.value(PlanPage.displayed(outputs), request.clock, within: PlanPage.mostBytes)
       {
         parts.append(Part.heading("Outputs") + displayed)
       }
-      if let inputs = Part.value(document["inputs"].map(PlanPage.displayed), within: PlanPage.mostBytes) {
+      if let inputs = Part.value(
+        document["inputs"].map(PlanPage.displayed), request.clock, within: PlanPage.mostBytes)
+      {
         parts.append(Part.heading("Inputs") + inputs)
       }
     }
@@ -127,7 +137,16 @@ private struct PlanPage {
       let headings = ["Step", "Action", "Connection"] + (request.seesData ? ["Input"] : [])
       parts.append(Part.heading("Read for the plan") + table("Read for the plan", headings, rows))
     }
-    return Part.fitting(parts)
+    return parts
+  }
+
+  /// Why the run would fail, if it would.
+  private var failure: Markup {
+    guard plan.wouldFail else { return .nothing }
+    let message = request.seesData ? document["error"]?["message"]?.string : nil
+    let step = document["error"]?["step"]?.string.map { " in '\($0)'" } ?? ""
+    return Part.notice(
+      .element("p", [:], Markup("The run would fail\(step)\(message.map { ": \($0)" } ?? ".")")), kind: "fault")
   }
 
   private var actions: [Part.Action] {
@@ -268,7 +287,10 @@ private struct PlanPage {
     if group.reasons.count > 5 {
       parts.append(.element("p", ["class": "quiet"], "and \(group.reasons.count - 5) more"))
     }
-    if group.inputs.count == 1, let only = Part.value(group.inputs.first, within: PlanPage.mostBytes) {
+    if group.inputs.count == 1,
+      let only = Part.value(
+        group.inputs.first, request.clock, within: PlanPage.mostBytes)
+    {
       parts.append(only)
     } else if group.inputs.count > 1 {
       var names: [String] = []
@@ -303,11 +325,13 @@ private struct PlanPage {
     (entry["if"]?.list ?? []).compactMap(\.string).joined(separator: ", ")
   }
 
-  /// A note with its instant as people of the folder's zone read it.
+  /// A note with its instant or its length of time in words.
   private func local(_ note: String) -> String {
-    let start = "would wait until "
-    guard note.hasPrefix(start), let due = Timestamp(String(note.dropFirst(start.count))) else { return note }
-    return start + request.clock.date(due)
+    let start = "would wait "
+    guard note.hasPrefix(start), let span = TimeSpan(String(note.dropFirst(start.count))) else {
+      return request.clock.told(note)
+    }
+    return start + span.inShort
   }
 
   /// A value of the document; a reason in parentheses replaces an unknown value.

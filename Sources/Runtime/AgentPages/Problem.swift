@@ -10,16 +10,17 @@ package struct Problem: Error, Sendable {
   package enum Kind: Sendable, Hashable {
     /// Why the agent refuses.
     case refusal(RequestRefusedError.Kind)
-    case unauthorized, unverified, foreignHost, foreignOrigin, noSuchPath, method, mediaType, tooLarge,
-      headTooLarge, tooMany, held, missingLibrary, fault
+    case unauthorized, unverified, foreignHost, foreignOrigin, noSuchPath, method, mediaType, headTooLarge, tooMany,
+      held, missingLibrary, fault
 
     package static let all: [Kind] =
       RequestRefusedError.Kind.allCases.map { .refusal($0) } + [
-        .unauthorized, .unverified, .foreignHost, .foreignOrigin, .noSuchPath, .method, .mediaType, .tooLarge,
-        .headTooLarge, .tooMany, .held, .missingLibrary, .fault,
+        .unauthorized, .unverified, .foreignHost, .foreignOrigin, .noSuchPath, .method, .mediaType, .headTooLarge,
+        .tooMany, .held, .missingLibrary, .fault,
       ]
 
     package static let forbidden = Kind.refusal(.forbidden)
+    package static let tooLarge = Kind.refusal(.tooLarge)
 
     package var name: String {
       switch self {
@@ -42,7 +43,7 @@ package struct Problem: Error, Sendable {
       case .foreignHost: 421
       case .method: 405
       case .mediaType: 415
-      case .tooLarge: 413
+      case .refusal(.tooLarge): 413
       case .headTooLarge: 431
       case .tooMany, .refusal(.busy): 429
       case .refusal(.timeout): 504
@@ -78,7 +79,7 @@ package struct Problem: Error, Sendable {
       case .noSuchPath: "This path doesn't exist."
       case .method: "This path doesn't accept this method."
       case .mediaType: "The body has the wrong type."
-      case .tooLarge: "The body is too large."
+      case .refusal(.tooLarge): "The body, the text or the file is too large."
       case .headTooLarge: "The head of the request is too large."
       case .tooMany: "Too many streams are open."
       case .held: "The agent and the command don't fit together."
@@ -129,8 +130,8 @@ package struct Problem: Error, Sendable {
       case .noSuchPath: "/openapi.json lists the paths. Percent-encode ids in a path: a slash is %2F."
       case .method: "The header Allow lists the methods of this path."
       case .mediaType: "Send the body as application/json."
-      case .tooLarge:
-        "Send less: at most 4 MiB, or 1 MiB to a webhook. 'errand run' reads a large input from a file: -i NAME=@FILE."
+      case .refusal(.tooLarge):
+        "Send less: at most 4 MiB, 1 MiB to a webhook, or 256 KiB of text to edit. 'errand run' reads a large input from a file: -i NAME=@FILE."
       case .headTooLarge: "Send fewer and shorter fields, and a shorter address: at most 16 KiB together."
       case .held: "Use one version of errand on both sides, and one errand.yaml. The detail says how."
       case .missingLibrary: "Install libmicrohttpd12 on the agent's machine. Its runs don't need it."
@@ -150,6 +151,8 @@ package struct Problem: Error, Sendable {
   package var faults: [Fault] = []
   /// The differences from the plan that the request names.
   package var changes: [String] = []
+  /// The content that a file has now, if it isn't the one that was edited.
+  package var current: RequestRefusedError.CurrentText?
   /// More fields of the head, such as `Allow`.
   package var headers: HTTPHeaders = [:]
 
@@ -166,6 +169,7 @@ package struct Problem: Error, Sendable {
   /// - Parameter withData: Whether the caller may see what runs are about.
   package init(_ refusal: RequestRefusedError, withData: Bool = true) {
     self.init(.refusal(refusal.kind), refusal.overHTTP ?? refusal.message, faults: refusal.faults)
+    current = refusal.current
     if [.state, .notServing, .busy, .full].contains(refusal.kind) { headers["Retry-After"] = "5" }
     if withData {
       changes = refusal.changes
@@ -186,6 +190,9 @@ package struct Problem: Error, Sendable {
         faults.map { .object(["message": .string($0.message), "pointer": .string($0.pointer)]) })
     }
     if !changes.isEmpty { body["changes"] = .list(changes.map { .string($0) }) }
+    if let current {
+      body["current"] = .object(["text": .string(current.text), "digest": .string(current.digest)])
+    }
     var response = HTTPServerResponse.json(
       JSON.displayed(.map(body)), status: status ?? kind.status, type: "application/problem+json")
     response.headers.fields += headers.fields

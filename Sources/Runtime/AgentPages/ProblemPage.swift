@@ -1,4 +1,4 @@
-import Agent
+package import Agent
 import Basics
 package import HTTPServer
 
@@ -13,7 +13,7 @@ package enum ProblemPage {
   package static func kind(at path: String) -> Problem.Kind? {
     guard path.hasPrefix(root) else { return nil }
     let name = String(path.dropFirst(root.count))
-    return Problem.Kind.all.first { $0.name == name } ?? RequestRefusedError.Kind(word: name).map { .refusal($0) }
+    return Problem.Kind.all.first { $0.name == name }
   }
 
   /// The page of a kind.
@@ -30,8 +30,9 @@ package enum ProblemPage {
   /// - Parameters:
   ///   - page: The path of the page that the request was made on, if it is known.
   ///   - isKnown: Whether it is known who asks.
-  package static func response(of problem: Problem, page: String?, isKnown: Bool, isSandbox: Bool) -> HTTPServerResponse
-  {
+  package static func response(
+    of problem: Problem, page: String?, isKnown: Bool, isSandbox: Bool, clock: WallClock
+  ) -> HTTPServerResponse {
     // The title is about the API.
     let title =
       switch problem.kind {
@@ -42,7 +43,7 @@ package enum ProblemPage {
     var response = PageFrame(
       title: title, section: "", visitor: isKnown ? "" : nil, isSandbox: isSandbox,
       content: .element("h1", [:], Markup(title))
-        + .element("p", ["class": "notice fault", "role": "alert"], Markup(problem.detail))
+        + .element("p", ["class": "notice fault", "role": "alert"], Markup(clock.told(problem.detail)))
         + .element(
           "p", [:], page.map { Part.link("Back to the page", to: $0) + ", or " } ?? .nothing,
           Part.link(page == nil ? "Back to the first page" : "to the first page", to: "/"))

@@ -134,7 +134,7 @@ struct QuestionPart {
   // MARK: Deciding
 
   /// The beginning of the names of the fields for the values that it asks for.
-  private static let word = "field"
+  static let word = "field"
   /// The sentence for a person whose page showed another question.
   static let isAnother = "Another question is asked now. Look at it before you send this again."
 
@@ -149,28 +149,29 @@ struct QuestionPart {
   ///   - path: Where the form is sent; nil for the address of its page, which the page of a link must not hold.
   ///   - asksName: Whether the person has to say who they are.
   ///   - given: What was sent before, to be kept.
-  ///   - fault: What is wrong with it.
-  ///   - faults: The faults of the given values, beside the ones that show without the recipe's types.
+  ///   - objection: Why the form is shown again; nil if its faults say so.
+  ///   - faults: The faults of the form as it was sent.
   func form(
-    to path: String?, asksName: Bool = false, given: HTTPQuery = HTTPQuery(), fault: String? = nil,
-    faults: [String] = []
+    to path: String?, asksName: Bool = false, given: HTTPQuery = HTTPQuery(), objection: String? = nil,
+    faults: [FormFault] = []
   ) -> Markup {
-    var parts = [
-      Part.hidden("step", step.path), Part.hidden("question", step.questionDigest(in: run.id)), rest, consequences,
-    ]
-    var values = given.items.isEmpty ? nil : QuestionPart.given(given, for: step)
+    var values = given.items.isEmpty && faults.isEmpty ? nil : QuestionPart.given(given, for: step)
     values?.faults += faults
     let isFaulty = values?.faults.isEmpty == false
-    let fault = fault ?? (isFaulty ? "This wasn't recorded. Look at the marked fields, and send it again." : nil)
-    if let fault { parts.append(.element("p", ["class": "notice fault", "role": "alert"], Markup(fault))) }
+    let fields = InputFields(
+      schema: isAnswer ? step.wait?.fields.flatMap(Recipe.Input.schema) : nil, given: values, word: QuestionPart.word)
+    let again = "This wasn't recorded. Look at the marked fields, and send it again."
+    var parts = [
+      Part.hidden("step", step.path), Part.hidden("question", step.questionDigest(in: run.id)),
+      (objection ?? (isFaulty ? again : nil)).map(fields.faults) ?? .nothing, rest, consequences,
+    ]
     if asksName {
+      let fault = faults.first { $0.field == "name" }?.message
       parts.append(
-        Part.field("name", "Your name", given["name"] ?? "", hint: "Recorded with \(noun).", isRequired: true))
+        Part.field(
+          "name", "Your name", given["name"] ?? "", hint: "Recorded with \(noun).", fault: fault, isRequired: true))
     }
-    if isAnswer {
-      let schema = step.wait?.fields.flatMap(Recipe.Input.schema)
-      parts += InputFields(schema: schema, given: values, word: QuestionPart.word).markup
-    }
+    if isAnswer { parts += fields.markup }
     parts += [
       .element(
         "label", ["for": "comment"], "Comment ",

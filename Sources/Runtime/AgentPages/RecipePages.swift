@@ -7,14 +7,16 @@ import RunState
 
 extension Pages {
   static func recipes(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
-    let (all, first) = (try await request.ask(ListRecipes()).recipes, request.first)
-    let rows = all.dropFirst(first).prefix(PageRequest.mostRows).map { recipe -> Markup in
-      .element(
-        "span", ["class": "grow"], Part.link(recipe.name, to: pagePath("recipes", recipe.name)),
-        .element("span", ["class": "quiet"], Markup(recipe.summary?.shortened(to: 200) ?? "")))
-        + (recipe.isFaulty || recipe.isOutOfDate ? Part.status("error", "has errors") : .nothing)
-        + Markup(recipe.missing.map { Part.status("uncertain", "needs connection \($0)") })
-        + (recipe.otherName.map { .element("span", ["class": "end"], Part.code($0)) } ?? .nothing)
+    let (listed, first) = (try await request.ask(ListRecipes()), request.first)
+    let wanted = request.given("find")?.lowercasedASCII
+    let found = listed.recipes.filter { recipe in
+      guard let wanted else { return true }
+      return "\(recipe.name) \(recipe.summary ?? "") \(recipe.file)".lowercasedASCII.contains(wanted)
+    }
+    // Recipes that need a person come first.
+    let all = found.filter(\.needsLook) + found.filter { !$0.needsLook }
+    let rows = all.dropFirst(first).prefix(PageRequest.mostRows).map { recipe in
+      row(of: recipe, listed.activities[recipe.name] ?? RecipeActivity(), request)
     }
     var tools: Markup = .element(
       "p", [:], Part.link("Actions", to: "/actions"), ": the actions that steps can call, with their fields.")
@@ -23,19 +25,97 @@ extension Pages {
       tools =
         tools + .element("p", [:], Part.link("Check", to: "/check"), ": finds the errors in the text of a recipe.")
     }
+    if request.agent.mayEdit(request.caller) {
+      let words: Markup = ": edits recipes, tests and errand.yaml. "
+      tools = .element("p", [:], Part.link("Files", to: "/edit"), words, Part.link("New file", to: "/edit/new")) + tools
+    }
     let faulty = all.count { $0.isFaulty || $0.isOutOfDate }
     let announcement = "\(counted(all.count, "recipe")), \(faulty) with errors"
+    var live = PageFrame.Live(seconds: 5, announcement: announcement)
+    live.until = listed.activities.values.compactMap(\.next).min()
+    let search = Markup.element(
+      "form", ["class": "filter", "method": "get", "action": "/recipes", "role": "search"],
+      .element(
+        "label", [:], "Name or purpose",
+        .element("input", ["name": "find", "type": "search", "value": request.given("find"), "autocomplete": "off"])),
+      .element("button", [:], "Search"),
+      wanted == nil ? .nothing : .element("a", ["class": "button", "href": "/recipes"], "All"))
     return request.frame(
-      "Recipes", "/recipes", live: .init(seconds: 5, announcement: announcement), .element("h1", [:], "Recipes"),
-      Part.rows(rows, orElse: "No recipe is served. Errand serves the recipes in the folder 'recipes'."),
+      "Recipes", "/recipes", live: live, .element("h1", [:], "Recipes"), search,
+      Part.rows(
+        rows,
+        orElse: wanted == nil
+          ? "No recipe is served. Errand serves the recipes in the folder 'recipes'." : "No recipe matches."),
       Part.pager(first, rows.count, of: all.count, by: PageRequest.mostRows) { request.page(from: $0, "recipes") },
       Part.heading("For writing recipes"), tools)
   }
 
-  static func recipe(_ request: PageRequest, _ name: String) async throws(Problem) -> HTTPServerResponse {
-    guard let digest = request.given("plan"), request.may(.start), request.seesData else {
-      return try await recipe(request, name, form: nil)
+  private static func row(of recipe: RecipeRecord, _ activity: RecipeActivity, _ request: PageRequest) -> Markup {
+    var parts: [Markup] = [
+      .element(
+        "span", ["class": "grow"], Part.link(recipe.name, to: pagePath("recipes", recipe.name)),
+        .element("span", ["class": "quiet"], Markup(recipe.summary?.shortened(to: 200) ?? "")))
+    ]
+    if recipe.isFaulty || recipe.isOutOfDate { parts.append(Part.status("error", "has errors")) }
+    parts += recipe.missing.map { Part.status("uncertain", "needs connection \($0)") }
+    parts.append(self.activity(of: recipe.name, activity, request))
+    if let name = recipe.otherName { parts.append(.element("span", ["class": "end"], Part.code(name))) }
+    return Markup(parts)
+  }
+
+  /// The latest results of a recipe, the last one's duration, and its next slot.
+  private static func activity(
+    of recipe: String, _ activity: RecipeActivity, _ request: PageRequest
+  ) -> Markup {
+    var parts: [Markup] = []
+    if activity.pausedCount > 0 { parts.append(Part.status("paused")) }
+    if !activity.latest.isEmpty { parts.append(Part.dots(activity.latest)) }
+    var words: [Markup] = []
+    if let last = activity.latest.first, let took = last.endedAt.span(since: last.createdAt) {
+      words.append(
+        .element(
+          "a", ["href": pagePath("runs", last.run)], "took \(took.inShort)",
+          Part.unseen(", the latest run of \(recipe)")))
     }
+    if let next = activity.next { words.append("next " + Part.ago(next, request.clock)) }
+    if !words.isEmpty {
+      let joined = words.enumerated().map { $0.offset == 0 ? $0.element : ", " + $0.element }
+      parts.append(.element("span", ["class": "end"], Markup(joined)))
+    }
+    return Markup(parts)
+  }
+
+  /// How the runs of the last 30 days went, in a fact and a bar a day.
+  private static func statistics(of recipe: String, _ request: PageRequest) async throws(Problem) -> [Markup] {
+    let answer = try await request.ask(
+      ShowStatistics.with {
+        $0.recipe = recipe
+        $0.daily = true
+      })
+    guard let statistics = answer.recipes.first else { return [] }
+    let counts = RunStatus.allCases.compactMap { status in
+      statistics.totals.counts[status].map { "\($0) \(Part.words(status.rawValue))" }
+    }
+    return [
+      Part.heading("Last 30 days"),
+      Part.facts([
+        ("Runs", Markup(joined(counts))), ("Succeeded", statistics.totals.successInWords.map { Markup($0) }),
+        ("Took", statistics.totals.average.map { Markup("\($0.inShort), the average of successes") }),
+      ]), Part.days(statistics.days, from: answer.firstDay, to: answer.endDay),
+    ]
+  }
+
+  static func recipe(_ request: PageRequest, _ name: String) async throws(Problem) -> HTTPServerResponse {
+    guard request.may(.start), request.seesData else { return try await recipe(request, name, form: nil) }
+    if let like = request.given("like") {
+      let run = try await displayed(request, like)
+      guard run.recipe.hasSameScalars(as: name), run.erasedAt == nil else {
+        throw Problem(.refusal(.request), "the inputs of this run can't be used; start the recipe without 'like'")
+      }
+      let recipe = try await request.ask(ShowRecipe.with { $0.recipe = name }).recipe
+      return try await Pages.recipe(request, name, form: StartForm.Given(like: run, for: recipe))
+    }
+    guard let digest = request.given("plan") else { return try await recipe(request, name, form: nil) }
     return try await recipe(request, name, form: nil, plan: try await displayedPlan(request, digest))
   }
 
@@ -49,7 +129,11 @@ extension Pages {
     _ request: PageRequest, _ name: String, form: StartForm.Given?, plan: PlanRecord? = nil
   ) async throws(Problem) -> HTTPServerResponse {
     let recipe = try await request.ask(ShowRecipe.with { $0.recipe = name }).recipe
-    var content: [Markup] = [Part.crumbs(("Recipes", "/recipes")), .element("h1", [:], Markup(recipe.name))]
+    let given = form ?? plan.map { StartForm.Given(inputsOf: $0, for: recipe) }
+    let start = StartForm(recipe, given: given, secrets: try await secretNames(for: recipe, request))
+    var content: [Markup] = [
+      Part.crumbs(("Recipes", "/recipes")), .element("h1", [:], Markup(recipe.name)), start.faults,
+    ]
     if let summary = recipe.summary { content.append(.element("p", ["class": "lead"], Markup(summary))) }
     content.append(
       Part.facts([
@@ -59,29 +143,27 @@ extension Pages {
             ? nil : Markup(recipe.schedules.map { Part.link($0, to: pagePath("schedules", $0)) + " " })
         ),
         ("Runs", Part.link("of this recipe", to: pagePath("runs", query: [("recipe", recipe.name)]))),
-        ("File", Part.code(recipe.file)),
+        ("File", Part.code(recipe.file) + " " + Part.edit(recipe.file, "Edit", request)),
       ]))
+    let places = try await FindingPlaces(recipe, request)
     if recipe.isFaulty {
       let sentence: Markup = "It has errors, so it isn't served. They are marked in the text."
-      content.append(Part.notice(.element("p", [:], sentence), kind: "fault"))
+      let errors = recipe.findings.filter { $0.severity == "error" }.prefix(mostFindings).map(places.finding)
+      content.append(Part.notice(.element("p", [:], sentence) + Markup(errors), kind: "fault"))
     } else if recipe.isOutOfDate {
       let sentence: Markup =
         "The file has changed and has errors. Errand uses the version before it, which is shown here."
       content.append(
         Part.notice(
-          .element("p", [:], sentence) + Markup(recipe.findings.prefix(mostFindings).map { Part.finding($0) }),
+          .element("p", [:], sentence) + Markup(recipe.findings.prefix(mostFindings).map(places.finding)),
           kind: "fault"))
     }
-    if let refusal = recipe.refusal {
-      content.append(
-        Part.notice(
-          .element("p", [:], "A run of it would be refused: \(refusal).")
-            + .element("p", [:], "Errand reads errand.yaml again on SIGHUP, and when it starts."),
-          kind: "fault"))
+    let refusal = refusal(of: recipe, request)
+    if let refusal { content.append(refusal) }
+    if !recipe.isFaulty, refusal == nil, request.may(.start) {
+      content.append(start.markup)
     }
-    if !recipe.isFaulty, request.may(.start) {
-      content.append(StartForm(recipe, given: form ?? plan.map { StartForm.Given(inputsOf: $0, for: recipe) }).markup)
-    }
+    content += try await statistics(of: recipe.name, request)
     if !recipe.actions.isEmpty {
       let rows = recipe.actions.sorted { $0.key.precedesByScalars($1.key) }.map { action, effect in
         [
@@ -92,8 +174,15 @@ extension Pages {
     }
     if !recipe.steps.isEmpty { content.append(Part.heading("Steps") + Part.outline(recipe.steps)) }
     let findings = recipe.isOutOfDate ? [] : recipe.findings
-    let elsewhere = findings.filter { $0.file != recipe.file || recipe.text == nil }.prefix(mostFindings).map {
-      Part.finding($0)
+    // Errors are in the notice on top already.
+    let elsewhere = findings.filter { finding in
+      (finding.file != recipe.file || recipe.text == nil) && !(recipe.isFaulty && finding.severity == "error")
+    }.prefix(mostFindings).map(places.finding)
+    // The lines with findings, for a person who may mend them.
+    let faulty = Set(recipe.findings.filter { $0.file == recipe.file }.compactMap(\.line)).sorted()
+    if !faulty.isEmpty, request.agent.mayEdit(request.caller) {
+      let ways = faulty.prefix(mostFindings).map { Part.edit(recipe.file, line: $0, "Edit line \($0)", request) + " " }
+      content.append(.element("p", ["class": "fold"], Markup(Array(ways))))
     }
     if let text = recipe.text {
       let room = max(10_000, Part.mostBytes - (content + elsewhere).reduce(0) { $0 + $1.text.utf8.count })
@@ -103,11 +192,131 @@ extension Pages {
       content.append(.element("h2", ["id": "text"], "Text") + lines)
     }
     content += elsewhere
-    return request.frame(recipe.name, "/recipes", Markup(content))
+    return request.frame(recipe.name, "/recipes", isRefused: form?.objection != nil, Markup(content))
+  }
+
+  /// The names of secrets that a visitor may choose from; none for a recipe that takes no secret.
+  private static func secretNames(
+    for recipe: RecipeRecord, _ request: PageRequest
+  ) async throws(Problem) -> [String] {
+    // A visitor who is limited to recipes doesn't see which secrets there are.
+    guard StartForm.takesSecret(recipe), request.may(.start), request.may(.steer), request.caller.recipes.isEmpty else {
+      return []
+    }
+    return try await request.ask(ListConnections()).names
+  }
+}
+
+/// Where the findings of a recipe are: each is a link to its line, if a page shows that.
+private struct FindingPlaces {
+  let recipe: RecipeRecord
+  let request: PageRequest
+  /// The served recipes by their files, if any finding is in another file.
+  private var others: [String: String] = [:]
+
+  /// How many lines a page shows before the one that a link leads to.
+  private static let linesBefore = 10
+
+  init(_ recipe: RecipeRecord, _ request: PageRequest) async throws(Problem) {
+    self.recipe = recipe
+    self.request = request
+    guard recipe.findings.contains(where: { $0.file != nil && $0.file != recipe.file }) else { return }
+    for other in try await request.ask(ListRecipes()).recipes where others[other.file] == nil {
+      others[other.file] = other.name
+    }
+  }
+
+  /// A finding outside the text, with its place.
+  func finding(_ finding: FindingRecord) -> Markup {
+    guard let file = finding.file, let line = finding.line else { return Part.finding(finding) }
+    let isHere = file == recipe.file
+    let words = isHere ? "Line \(line)" : "\(file), line \(line)"
+    return Part.finding(finding, at: address(file, line).map { Part.link(words, to: $0) } ?? Markup(words))
+  }
+
+  /// The page that shows a line; nil if none does, as for a file that was changed since it was taken.
+  private func address(_ file: String, _ line: Int) -> String? {
+    let name = file == recipe.file ? (recipe.isOutOfDate || recipe.text == nil ? nil : recipe.name) : others[file]
+    let before = line - FindingPlaces.linesBefore
+    // A page has many lines; the first of them needs no number.
+    let from = line > Part.mostLines ? "\(before)" : ""
+    return name.map { pagePath("recipes", $0, query: [("from", from)]) + "#line-\(line)" }
+  }
+}
+
+extension Pages {
+  /// The reason why a run of a recipe would be refused, and the remedy; nil if it wouldn't be.
+  ///
+  /// Such a recipe is offered neither for a plan nor for a run.
+  private static func refusal(of recipe: RecipeRecord, _ request: PageRequest) -> Markup? {
+    guard let refusal = recipe.refusal else { return nil }
+    let help: Markup =
+      recipe.missing.isEmpty
+      ? "Which secrets are found, and where: " + Part.code("errand secrets check \(recipe.file.shellQuoted)")
+      : "Add \(joined(recipe.missing.map { "'\($0)'" })) to errand.yaml below the key " + Part.code("connections")
+        + ". " + Part.link("Connections", to: "/connections") + " shows those that it has."
+    return Part.notice(
+      .element("p", [:], "A run of it would be refused: \(refusal).") + .element("p", [:], help)
+        + .element(
+          "p", [:],
+          "Until then it can be neither planned nor run here. Errand reads errand.yaml again on SIGHUP, and when it starts."
+        ),
+      kind: "fault")
+  }
+}
+
+extension Part {
+  /// The latest results of a recipe as marks, the latest on the right.
+  fileprivate static func dots(_ latest: [RunResult]) -> Markup {
+    let inOrder = latest.reversed()
+    var words: [String] = []
+    for result in inOrder { words.append(Part.words(result.status.rawValue)) }
+    let marks = inOrder.map { Markup.element("i", ["class": "s-\($0.status.rawValue)"]) }
+    return .element(
+      "span",
+      ["class": "dots", "role": "img", "aria-label": "Latest results, the last one at the end: \(joined(words))"],
+      Markup(marks))
+  }
+
+  /// A bar for each of some days: how many runs succeeded, and above them how many failed.
+  fileprivate static func days(_ days: [(day: Int, totals: RunTotals)], from first: Int, to end: Int) -> Markup {
+    let most = max(1, days.map { $0.totals.succeeded &+ $0.totals.failed }.max() ?? 1)
+    let (width, height) = (10, 60)
+    var bars: [Markup] = []
+    func bar(_ day: Int, _ count: Int, above below: Int, _ kind: String) {
+      guard count > 0 else { return }
+      // A day with one run among many is seen, too.
+      let (size, base) = (max(2, height * count / most), height * below / most)
+      bars.append(
+        .element(
+          "rect",
+          [
+            "class": kind, "x": "\((day - first) * width + 1)", "y": "\(max(0, height - base - size))",
+            "width": "\(width - 2)", "height": "\(size)",
+          ]))
+    }
+    for (day, totals) in days where (first..<end).contains(day) {
+      bar(day, totals.succeeded, above: 0, "f-good")
+      bar(day, totals.failed, above: totals.succeeded, "f-bad")
+    }
+    let failing = days.count { $0.totals.failed > 0 }
+    let label =
+      "Runs of each day from \(CivilDate(daysSinceEpoch: first)) to \(CivilDate(daysSinceEpoch: end - 1)): at most \(most) a day, failures on \(counted(failing, "day"))"
+    return .element(
+      "div", ["class": "bar days"],
+      .element(
+        "svg",
+        [
+          "viewBox": "0 0 \((end - first) * width) \(height)", "preserveAspectRatio": "none", "role": "img",
+          "aria-label": label,
+        ], Markup(bars)))
   }
 }
 
 extension RecipeRecord {
+  /// Whether a person has to look at it.
+  fileprivate var needsLook: Bool { isFaulty || isOutOfDate || !missing.isEmpty }
+
   /// The name of its file, if that isn't the recipe's.
   fileprivate var otherName: String? {
     let last = file.split(separator: "/").last.map { String($0) } ?? file
@@ -116,8 +325,9 @@ extension RecipeRecord {
 }
 
 extension Part {
-  /// The most lines of a recipe on a page, and the most characters of one.
-  private static let (mostLines, longestLine) = (400, 400)
+  /// The most lines of a recipe on a page; the most characters of one.
+  static let mostLines = 400
+  private static let longestLine = 400
 
   /// The text of a recipe with its lines numbered, and the findings below their lines.
   ///
@@ -135,7 +345,7 @@ extension Part {
     let first = max(0, min(first, lines.count - 1))
     var (rows, left) = ([Markup](), room)
     for (index, text) in lines.enumerated().dropFirst(first).prefix(mostLines) where left > 0 {
-      let found = (byLine[index + 1] ?? []).prefix(4).map(finding)
+      let found = (byLine[index + 1] ?? []).prefix(4).map { finding($0) }
       let row = Markup.element(
         "li", ["id": "line-\(index + 1)"], line(Substring(String(text).shortened(to: longestLine))), Markup(found))
       left -= row.text.utf8.count
@@ -145,9 +355,12 @@ extension Part {
       + pager(first, rows.count, of: lines.count, by: mostLines, address: address)
   }
 
-  static func finding(_ finding: FindingRecord) -> Markup {
+  /// - Parameter place: Where it is, if it isn't shown below its line.
+  static func finding(_ finding: FindingRecord, at place: Markup? = nil) -> Markup {
     let kind = finding.severity == "error" ? "finding" : "finding mild"
-    return .element("div", ["class": kind], Markup("\(finding.severity): \(finding.message.shortened(to: 1_000))"))
+    return .element(
+      "div", ["class": kind], place.map { $0 + ": " } ?? .nothing,
+      Markup("\(finding.severity): \(finding.message.shortened(to: 1_000))"))
   }
 
   /// The most steps of an outline.

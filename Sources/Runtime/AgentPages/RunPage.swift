@@ -6,11 +6,19 @@ import HTTPServer
 import RunState
 
 extension Pages {
-  static func run(_ request: PageRequest, _ name: String) async throws(Problem) -> HTTPServerResponse {
+  /// - Parameter refused: A form of the page that was refused.
+  static func run(
+    _ request: PageRequest, _ name: String, _ refused: RefusedRunForm? = nil
+  ) async throws(Problem) -> HTTPServerResponse {
     let run = try await displayed(request, name)
+    let uncertain = run.steps.select { $0.pointee.status == .uncertain }.prefix(mostForms)
+    let awaited = awaitedEvents(run)
+    let later = try await laterRuns(of: run, request)
     var content: [Markup] = [
       Part.crumbs(("Runs", "/runs"), (run.recipe, pagePath("runs", query: [("recipe", run.recipe)]))),
-      .element("h1", [:], "\(run.recipe) ", Part.status(of: run)), try await summary(of: run, request),
+      .element("h1", [:], "\(run.recipe) ", Part.status(of: run)),
+      refused?.faults(uncertain.map(\.path), awaited.map(\.name)) ?? .nothing,
+      try await summary(of: run, later, request),
     ]
     var outputs: [StepPath: String] = [:]
     if request.seesData {
@@ -18,26 +26,34 @@ extension Pages {
         ExplainRun.with {
           $0.run = run.id
           $0.timeless = true
+          $0.zone = ViewerZone.name(for: request.http)
         }
       ).explanation
-      content.append(Part.explanation(explanation, kind: run.noticeKind))
+      content.append(Part.explanation(explanation, request.clock, kind: run.noticeKind))
       for sentence in explanation.sentences { if let step = sentence.step { outputs[step] = sentence.output } }
     }
     if request.may(.approve) {
       content += run.steps.select { $0.pointee.asksPerson }.prefix(mostForms).map { question($0, run, request) }
     }
     if request.may(.steer) {
-      content += run.steps.select { $0.pointee.status == .uncertain }.prefix(mostForms).map {
-        resolution(of: $0, run, output: outputs[$0.path], request)
+      content += uncertain.enumerated().map { index, step in
+        resolution(of: step, run, output: outputs[step.path], number: index + 1, refused, request)
       }
     }
-    if request.may(.start) { content += eventForms(run) }
-    content.append(Part.actions(actions(run, request)))
+    if request.may(.start) {
+      content += awaited.enumerated().map { index, awaited in
+        eventForm(awaited.name, awaited.step, run, number: index + 1, refused)
+      }
+    }
+    let actions = actions(run, isRetried: later.contains { $0.retryOf != nil }, request)
+    let again = repetition(of: run, request)
+    content.append(
+      actions.isEmpty ? .element("div", ["class": "actions"], again) : Part.actions(actions, again))
     content.append(.element("h2", ["id": "steps"], "Steps"))
     content.append(try await StepTable(run, request).markup)
     if request.seesData {
       for (title, value) in [("Outputs", try await kept(run.outputs, request)), ("Inputs", run.origin.inputs)] {
-        if let part = Part.value(value, within: room(beside: content) / 2) {
+        if let part = Part.value(value, request.clock, within: room(beside: content) / 2) {
           content.append(Part.heading(Markup(title)) + part)
         }
       }
@@ -54,7 +70,9 @@ extension Pages {
       live = .init(seconds: run.steps.count > 500 ? 6 : 2, announcement: announcement(of: run))
       live?.isOfRunAlone = isExplainedAlone(run)
     }
-    return request.frame("\(run.recipe) \(Part.words(run.displayedStatus))", "/runs", live: live, Markup(content))
+    return request.frame(
+      "\(run.recipe) \(Part.words(run.displayedStatus))", "/runs", live: live, isRefused: refused != nil,
+      Markup(content))
   }
 
   /// The most forms of one kind on the page of a run.
@@ -95,18 +113,50 @@ extension Pages {
     "\(run.recipe) is \(Part.words(run.displayedStatus)); \(counted(run.steps.endedCount, "step")) ended"
   }
 
-  private static func summary(of run: RunRecord, _ request: PageRequest) async throws(Problem) -> Markup {
+  /// The most links of a page to runs that do its run again.
+  private static let mostLater = 10
+
+  /// The runs that retry a run, or repeat it with its inputs.
+  private static func laterRuns(of run: RunRecord, _ request: PageRequest) async throws(Problem) -> [RunSummary] {
+    // Its page is looked at often while it is open.
+    guard run.status.isEnded else { return [] }
+    var asked = RunListQuery(limit: mostLater, recipe: run.recipe, since: run.createdAt)
+    asked.againOf = run.id
+    let list = try await request.runs(asked)
+    return list.open.suffix(mostLater).reversed().map { RunSummary($0) } + list.finished
+  }
+
+  /// The way to a form with the run's inputs.
+  private static func repetition(of run: RunRecord, _ request: PageRequest) -> Markup {
+    guard request.may(.start), request.seesData, run.erasedAt == nil else { return .nothing }
+    return .element(
+      "a", ["class": "button", "href": pagePath("recipes", run.recipe, query: [("like", run.id)])], "Run again…")
+  }
+
+  private static func summary(
+    of run: RunRecord, _ later: [RunSummary], _ request: PageRequest
+  ) async throws(Problem) -> Markup {
     let cause = run.origin.cause
     var origin: [Markup] = [Markup(cause.words)]
     if let schedule = cause.schedule { origin.append(" " + Part.link(schedule, to: pagePath("schedules", schedule))) }
     if let slot = cause.slot { origin.append(", due " + Part.time(slot, request.clock)) }
     if cause.kind != .manual, let asker = cause.asker { origin.append(Markup(", asked for by \(asker)")) }
-    if let other = cause.run { origin.append(" " + Part.link("that run", to: pagePath("runs", other))) }
+    if let other = cause.run {
+      let how: Markup = cause.kind == .manual ? ", with the inputs of " : " "
+      origin.append(how + link(toRun: other, of: cause.again == nil ? "run" : run.recipe))
+    }
+    func links(_ runs: [RunSummary]) -> Markup? {
+      if runs.isEmpty { return nil }
+      let links = runs.map { [link(toRun: $0.id, of: $0.recipe), " ", Part.status($0.status.rawValue)] }
+      return Markup(Array(links.joined(separator: [", "])))
+    }
     let took = run.endedAt.flatMap { $0.span(since: run.createdAt) }.map { Markup($0.inShort) }
     return Part.facts([
       ("Started", Part.timeAndAgo(run.createdAt, request.clock) + ", " + Markup(origin)),
       ("Ended", run.endedAt.map { Part.timeAndAgo($0, request.clock) }), ("Took", took),
       (run.timesOut ? "Times out" : "Continues", run.status.isEnded ? nil : Part.timeAndAgo(run.wakeAt, request.clock)),
+      ("Retried as", links(later.filter { $0.retryOf != nil })),
+      ("Repeated as", links(later.filter { $0.retryOf == nil })),
       ("Recipe", Part.link(run.recipe, to: pagePath("recipes", run.recipe))), ("Run", Part.code(run.id)),
       ("Services", run.origin.sandbox ? "made up, in a sandbox" : nil),
       ("Erased", run.erasedAt.map { "inputs, outputs and messages, " + Part.time($0, request.clock) }),
@@ -115,7 +165,8 @@ extension Pages {
 
   // MARK: A person's actions
 
-  private static func actions(_ run: RunRecord, _ request: PageRequest) -> [Part.Action] {
+  /// - Parameter isRetried: Whether there is a retry of it, which kept what succeeded.
+  private static func actions(_ run: RunRecord, isRetried: Bool, _ request: PageRequest) -> [Part.Action] {
     func action(
       _ label: String, _ verb: String, kind: String? = nil, warning: String? = nil,
       text: (label: String, name: String)? = nil
@@ -137,7 +188,7 @@ extension Pages {
           "Cancel", "cancel", kind: "risky", warning: "What was written stays written; no further step begins.",
           text: ("Reason", "reason")))
     }
-    if run.status.isEnded, run.status != .succeeded, run.status != .skipped, run.erasedAt == nil {
+    if run.status.isEnded, run.status != .succeeded, run.status != .skipped, run.erasedAt == nil, !isRetried {
       var retry = action("Retry", "retry", kind: "main")
       retry.isOnce = true
       actions.append(retry)
@@ -151,34 +202,39 @@ extension Pages {
     return actions
   }
 
-  /// The forms that send a run the events that it waits for.
-  private static func eventForms(_ run: RunRecord) -> [Markup] {
+  /// The events that a run waits for, each with a step that does: one form is enough for all steps that wait for a name.
+  private static func awaitedEvents(_ run: RunRecord) -> [(name: String, step: StepRecord)] {
     if run.status.isEnded { return [] }
-    var forms: [(name: String, markup: Markup)] = []
+    var awaited: [(name: String, step: StepRecord)] = []
     for step in run.steps.select({ $0.pointee.wait?.event != nil && $0.pointee.status == .waiting }) {
-      if forms.count == mostForms { break }
-      // One form is enough for all steps that wait for the name.
+      if awaited.count == mostForms { break }
       guard let wait = step.wait, wait.kind == .event, let name = wait.event,
-        !forms.contains(where: { $0.name.hasSameScalars(as: name) })
+        !awaited.contains(where: { $0.name.hasSameScalars(as: name) })
       else { continue }
-      forms.append((name, eventForm(name, step, run, number: forms.count + 1)))
+      awaited.append((name, step))
     }
-    return forms.map { $0.markup }
+    return awaited
   }
 
   /// The form that sends an event for a step.
   ///
   /// Its key is the same for as long as the step waits. It isn't random, because the page would differ each time that it
   /// is renewed.
-  private static func eventForm(_ name: String, _ step: StepRecord, _ run: RunRecord, number: Int) -> Markup {
+  private static func eventForm(
+    _ name: String, _ step: StepRecord, _ run: RunRecord, number: Int, _ refused: RefusedRunForm?
+  ) -> Markup {
     let command = "errand runs signal \(run.id) \(name.shellQuoted)"
-    let id = "data-\(number)"
+    let id = RefusedRunForm.Kind.event.id(number)
+    let fault = refused?.fault(of: .event, name)
     let key = "\(run.id) \(step.path) \(step.startedAt)"
     return .element(
       "form", ["class": "card", "method": "post", "action": pagePath("runs", run.id, "events")],
       .element("h2", [:], "It waits for the event '\(name)'"), Part.hidden("key", key), Part.hidden("name", name),
       .element("label", ["for": id], "Data, as JSON", .element("span", ["class": "quiet"], " (optional)")),
-      .element("textarea", ["id": id, "name": "data", "spellcheck": "false"]),
+      .element(
+        "textarea",
+        ["id": id, "name": "data", "spellcheck": "false", "aria-invalid": fault.map { _ in "true" }],
+        Markup(field: fault?.text ?? "")),
       .element("div", ["class": "actions"], .element("button", ["title": command], "Send the event")),
       Part.command("\(command) --data JSON"))
   }
@@ -192,13 +248,17 @@ extension Pages {
       .element(
         "div", ["class": "actions"],
         .element(
-          "a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], Markup(step.callToAct))))
+          "a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], Markup(step.callToAct),
+          Part.unseen(" in step \(step.path)"))))
   }
 
   /// - Parameter output: The form of the step's output, if a person has to give it.
   private static func resolution(
-    of step: StepRecord, _ run: RunRecord, output: String?, _ request: PageRequest
+    of step: StepRecord, _ run: RunRecord, output: String?, number: Int, _ refused: RefusedRunForm?,
+    _ request: PageRequest
   ) -> Markup {
+    let id = RefusedRunForm.Kind.resolution.id(number)
+    let fault = refused?.fault(of: .resolution, step.path)
     // A visitor who may not see texts of services isn't shown the reason.
     let reason =
       (request.seesData ? step.error?.message.shortened(to: 1_000) : nil)
@@ -219,16 +279,66 @@ extension Pages {
         "div", ["class": "actions"], choice("done", "It was done"), choice("retry", "It was not done: do it now"),
         choice("fail", "Count it as failed", "risky")),
       .element(
-        "details", ["class": "small", "open": output.map { _ in "" }],
+        "details", ["class": "small", "open": output == nil && fault == nil ? nil : ""],
         .element(
           "summary", [:],
           output == nil ? "Output, if later steps use it" : "Its output, if it was done: put in what the service has"),
-        .element("label", ["for": "output-\(step.path)"], "Output, as JSON"),
+        .element("label", ["for": id], "Output, as JSON"),
         .element(
-          "textarea", ["id": "output-\(step.path)", "name": "output", "spellcheck": "false", "placeholder": output])),
+          "textarea",
+          [
+            "id": id, "name": "output", "spellcheck": "false", "placeholder": output,
+            "aria-invalid": fault.map { _ in "true" },
+          ], Markup(field: fault?.text ?? ""))),
       .element(
         "details", ["class": "small"], .element("summary", [:], "The same on the command line"),
         .element("p", [:], Part.code("\(command) --done | --retry | --fail"))))
+  }
+}
+
+/// A form of a run's page that was refused, with its text.
+struct RefusedRunForm {
+  enum Kind: String {
+    case event = "data"
+    case resolution = "output"
+
+    /// The id of the field of the page's form with a number.
+    func id(_ number: Int) -> String { "\(rawValue)-\(number)" }
+  }
+
+  let kind: Kind
+  /// The name of the event, or the path of the step.
+  let subject: String
+  let text: String
+  let problem: Problem
+
+  /// The refused form, if it is the one about an event or a step.
+  func fault(of kind: Kind, _ subject: String) -> RefusedRunForm? {
+    self.kind == kind && self.subject.hasSameScalars(as: subject) ? self : nil
+  }
+
+  /// The fault, for the top of the page.
+  ///
+  /// - Parameters:
+  ///   - steps: The steps whose forms the page has.
+  ///   - events: The events whose forms it has.
+  func faults(_ steps: [StepPath], _ events: [String]) -> Markup {
+    let index = (kind == .event ? events : steps).firstIndex { $0.hasSameScalars(as: subject) }
+    let outcome = kind == .event ? "The event wasn't sent." : "Nothing was recorded."
+    return Part.faults(
+      "\(outcome) Look at what is wrong, and send the form again.",
+      [FormFault(problem.detail, at: index.map { kind.id($0 + 1) })])
+  }
+
+  /// Whether a run still waits for the form.
+  func isWanted(by run: RunRecord) -> Bool {
+    switch kind {
+    case .event:
+      return !run.steps.select {
+        $0.pointee.status == .waiting && $0.pointee.wait?.event?.hasSameScalars(as: subject) ?? false
+      }.isEmpty
+    case .resolution: return run.steps[subject]?.status == .uncertain
+    }
   }
 }
 
@@ -272,12 +382,13 @@ extension RunCause {
 
 extension Part {
   /// Why something is as it is; the most important sentence is first.
-  static func explanation(_ explanation: Explanation, kind: String?) -> Markup {
+  static func explanation(_ explanation: Explanation, _ clock: WallClock, kind: String?) -> Markup {
     var (shown, left) = ([Markup](), mostBytes / 5)
     for sentence in explanation.sentences {
       let commands = sentence.commands.map { " " + Part.code($0.shortened(to: 1_000)) }
       shown.append(
-        .element("p", ["class": "lines-kept"], Markup(sentence.text.shortened(to: 2_000)), Markup(commands)))
+        .element("p", ["class": "lines-kept"], Markup(clock.told(sentence.text.shortened(to: 2_000))), Markup(commands))
+      )
       left -= shown.last?.text.utf8.count ?? 0
       if left < 0 { break }
     }

@@ -8,44 +8,41 @@ import RunState
 
 struct StartForm {
   let recipe: RecipeRecord
-  let given: Given?
+  private let given: Given?
+  private let fields: InputFields
 
-  init(_ recipe: RecipeRecord, given: Given?) {
+  /// - Parameter secrets: The names of secrets to choose from.
+  init(_ recipe: RecipeRecord, given: Given?, secrets: [String] = []) {
     self.recipe = recipe
     self.given = given
+    fields = InputFields(schema: recipe.inputs, given: given, secrets: secrets)
   }
 
   /// The texts that a person typed, and their faults.
   struct Given {
     var texts: [String: String] = [:]
-    var faults: [String] = []
+    var faults: [FormFault] = []
+    /// That the form was refused, in a sentence; nil if it wasn't.
+    var objection: String?
+    /// The run whose inputs the form was filled in with.
+    var like: String?
     /// The texts as the agent reads them: lists are JSON.
     fileprivate(set) var sent: [String: String] = [:]
-
-    /// The messages about an input.
-    fileprivate func faults(of input: String) -> [String] {
-      faults.filter { Given.input(namedBy: $0) == input }.map { fault in
-        // The agent's `input 'n' (int) is missing: …` repeats what the form shows beside the field.
-        fault.utf8Parts(around: ") is missing") == nil ? fault : "This is needed."
-      }
-    }
-
-    /// The input or field that a message is about: it says `input 'n'` or `'inputs.n'`.
-    fileprivate static func input(namedBy message: String) -> String? {
-      for start in ["input '", "'inputs.", "field '", "'fields."] where message.hasPrefix(start) {
-        let rest = message.utf8.dropFirst(start.utf8.count)
-        let end = rest.firstIndex {
-          !(ASCII.lowercase.contains($0 | 0x20) || ASCII.digits.contains($0) || $0 == ASCII.underscore)
-        }
-        return String(Substring(rest[..<(end ?? rest.endIndex)]))
-      }
-      return nil
-    }
   }
 
+  /// The faults of a form that was refused, for the top of its page.
+  var faults: Markup { given?.objection.map(fields.faults) ?? .nothing }
+
   var markup: Markup {
-    let fields = InputFields(schema: recipe.inputs, given: given)
-    var parts: [Markup] = [.element("h2", [:], "Start"), Part.key] + fields.markup
+    var parts: [Markup] = [.element("h2", [:], "Start"), Part.key]
+    if let like = given?.like {
+      parts.append(Part.hidden("like", like))
+      parts.append(
+        .element(
+          "p", ["class": "quiet"], "With the inputs of ", Pages.link(toRun: like, of: recipe.name),
+          "; secrets are left empty."))
+    }
+    parts += fields.markup
     let command = "errand runs start \(recipe.name)"
     parts.append(
       .element(
@@ -77,6 +74,8 @@ struct InputFields {
   let given: StartForm.Given?
   /// The word for one of them, which the names of the form's fields begin with: `input` or `field`.
   var word = "input"
+  /// The names of secrets to choose from.
+  var secrets: [String] = []
 
   /// A form with more inputs has headings, and buttons that stay in sight.
   private static let mostWithoutHeadings = 8
@@ -94,10 +93,6 @@ struct InputFields {
   var markup: [Markup] {
     let inputs = all
     var parts: [Markup] = []
-    let names = inputs.map(\.name)
-    for fault in given?.faults ?? [] where !names.contains(StartForm.Given.input(namedBy: fault) ?? "") {
-      parts.append(.element("p", ["class": "wrong", "role": "alert"], Markup(fault)))
-    }
     if inputs.isEmpty { parts.append(.element("p", ["class": "quiet"], "It takes no \(word)s.")) }
     let groups = [
       ("Needed", inputs.filter { isRequired($0.name) }), ("Optional", inputs.filter { !isRequired($0.name) }),
@@ -106,12 +101,42 @@ struct InputFields {
       if isLong { parts.append(.element("h3", [:], Markup(heading))) }
       for input in some { parts += field(input.name, input.schema, isRequired: isRequired(input.name)) }
     }
+    if !secrets.isEmpty, inputs.contains(where: { StartForm.isSecret($0.schema) }) {
+      let options = secrets.map { Markup.element("option", ["value": "@secret:\($0)"]) }
+      parts.append(.element("datalist", ["id": InputFields.secretNames], Markup(options)))
+    }
     return parts
   }
 
+  /// The id of the list of secrets' names.
+  private static let secretNames = "secret-names"
+
+  /// The faults of the typed texts, with a link to each field that the form has.
+  func faults(_ objection: String) -> Markup {
+    let known = Set(all.map { id($0.name) })
+    return Part.faults(
+      objection,
+      (given?.faults ?? []).map { fault in
+        guard let field = fault.field, field.hasPrefix("\(word)-") else { return fault }
+        let name = String(field.dropFirst(word.utf8.count + 1))
+        return FormFault(
+          fault.isOfMissing ? "\(word) '\(name)' is needed" : fault.message, at: known.contains(field) ? field : nil)
+      })
+  }
+
+  /// The id of the element of a field.
+  private func id(_ name: String) -> String { "\(word)-\(name)" }
+
+  /// The messages about a field.
+  private func faults(of name: String) -> [String] {
+    (given?.faults ?? []).filter { $0.field?.hasSameScalars(as: id(name)) ?? false }.map { fault in
+      fault.isOfMissing ? "This is needed." : fault.message
+    }
+  }
+
   private func field(_ name: String, _ schema: Value, isRequired: Bool) -> [Markup] {
-    let id = "\(word)-\(name)"
-    let faults = given?.faults(of: name) ?? []
+    let id = id(name)
+    let faults = faults(of: name)
     let summary = "\(schema["description"]?.string ?? "") \(StartForm.hint(schema) ?? "")".trimmed
     let fallback = StartForm.fallback(schema)
     let note =
@@ -132,6 +157,8 @@ struct InputFields {
       parts.append(
         .element("p", ["class": "wrong", "id": "\(id)-wrong"], Markup(faults.joined(separator: "; "))))
     }
+    // A form that is kept while there is no login says which of its texts may be secret.
+    if StartForm.isSecret(schema) { parts.append(Part.hidden(KeptForm.secret, "\(word).\(name)")) }
     return parts
   }
 
@@ -144,7 +171,7 @@ struct InputFields {
     let value =
       given.map { given in
         let text = given.texts[name] ?? ""
-        return StartForm.isSecret(schema) && !text.hasPrefix("@secret:") ? "" : text
+        return StartForm.isSecret(schema) && !text.hasPrefix(KeptForm.mark) ? "" : text
       } ?? schema["default"].flatMap { StartForm.text($0, schema) }
     let kind = schema["type"]?.string
     let choices = schema["enum"]?.list?.compactMap(\.string) ?? (kind == "boolean" ? ["true", "false"] : nil)
@@ -174,9 +201,16 @@ struct InputFields {
           "aria-describedby": described,
         ], Markup(field: value ?? ""))
     }
+    let isSecret = StartForm.isSecret(schema)
+    // The check is of the whole text, which is what a browser does anyway.
+    let form = schema["pattern"]?.string.map {
+      $0.utf8Parts(around: "^(?:")?.after.utf8Parts(around: ")$")?.before ?? $0
+    }
+    let pattern = isSecret ? nil : form.flatMap(BrowserPattern.text)
     let type =
       switch (kind, schema["format"]?.string) {
-      case _ where StartForm.isSecret(schema): "password"
+      // It takes the name of a secret, which people have to see while they type it.
+      case _ where isSecret: "text"
       case ("integer", _), ("number", _): "number"
       case (_, "date"): "date"
       default: "text"
@@ -188,10 +222,19 @@ struct InputFields {
         "min": schema["minimum"].map { JSON.displayed($0) }, "max": schema["maximum"].map { JSON.displayed($0) },
         "minlength": schema["minLength"].map { JSON.displayed($0) },
         "maxlength": schema["maxLength"].map { JSON.displayed($0) },
+        "pattern": pattern,
+        "title": pattern.map { _ in schema["description"]?.string ?? "Must be of the form \(form ?? "")" },
+        "list": isSecret && !secrets.isEmpty ? InputFields.secretNames : nil,
+        "spellcheck": isSecret ? "false" : nil,
         "step": kind == "number" ? "any" : nil, "autocomplete": "off", "aria-invalid": invalid,
         "aria-describedby": described,
       ])
   }
+}
+
+extension FormFault {
+  /// Whether a value is missing: `input 'n' (int) is missing: …`, which repeats what the form shows beside the field.
+  fileprivate var isOfMissing: Bool { message.utf8Parts(around: ") is missing") != nil }
 }
 
 extension StartForm {
@@ -220,7 +263,7 @@ extension StartForm {
   }
 
   /// A value as it is written into the field of its input; nil if there is none.
-  fileprivate static func text(_ value: Value, _ schema: Value) -> String? {
+  static func text(_ value: Value, _ schema: Value) -> String? {
     let value = value.asPlainJSON
     if value.isNull { return nil }
     if isPlainList(schema), let entries = value.list?.map({ $0.string ?? JSON.displayed($0) }), !entries.isEmpty {
@@ -243,6 +286,11 @@ extension StartForm {
     return value.asPlainJSON.string ?? JSON.displayed(value)
   }
 
+  /// Whether any input of a recipe is given by the name of a secret.
+  static func takesSecret(_ recipe: RecipeRecord) -> Bool {
+    InputFields(schema: recipe.inputs, given: nil).all.contains { isSecret($0.schema) }
+  }
+
   /// Whether an input is given by the name of a secret.
   fileprivate static func isSecret(_ schema: Value) -> Bool { schema["writeOnly"]?.bool == true }
 
@@ -256,55 +304,72 @@ extension StartForm {
 extension StartForm.Given {
   /// Reads the texts of a form.
   ///
-  /// An empty field isn't given, unless it is a text whose default the person removed. A text that isn't JSON where
-  /// JSON is needed is a fault already, because the agent's message wouldn't name the input.
+  /// An empty field isn't given, unless it is a text whose default the person removed. The agent reads the texts, and
+  /// finds all faults of them together.
   ///
   /// - Parameter word: What the form gives: `input` or `field`.
   init(_ form: HTTPQuery, for schema: Value?, word: String = "input") {
     let inputs = schema?["properties"]?.map
-    // Nothing that a person typed may be lost, such as when an input was renamed since the page was shown.
-    var seen: Set<String> = []
     for item in form.items where item.name.hasPrefix("\(word).") {
       let name = String(item.name.dropFirst(word.utf8.count + 1))
-      if inputs?[name] == nil {
-        let owner = word == "input" ? "recipe" : "form"
-        faults.append(
-          "the \(owner) has no \(word) '\(name.shortened)' any more; look at the fields, and send the form again")
-      } else if !seen.insert(name).inserted {
-        faults.append("the \(word) '\(name.shortened)' was sent twice")
-      }
-    }
-    for member in inputs?.members ?? [] {
-      guard let name = member.name, let text = form["\(word).\(name)"] else { continue }
-      if text.isEmpty {
-        if StartForm.mayBeEmpty(member.value), StartForm.fallback(member.value) != nil {
-          (texts[name], sent[name]) = ("", "")
-        }
+      if texts[name] != nil {
+        faults.append(FormFault("the \(word) '\(name.shortened)' was sent twice", at: "\(word)-\(name)"))
         continue
       }
-      (texts[name], sent[name]) = (text, text)
-      guard StartForm.isJSON(member.value) else { continue }
-      if StartForm.isPlainList(member.value), let lines = StartForm.lines(text) {
-        let isText = member.value["items"]?["type"]?.string == "string"
+      let schema = inputs?[name]
+      if item.value.isEmpty {
+        guard let schema, StartForm.mayBeEmpty(schema), StartForm.fallback(schema) != nil else { continue }
+      }
+      // An input that was renamed since the page was shown is sent as well: no typed text is left out silently.
+      (texts[name], sent[name]) = (item.value, item.value)
+      if let schema, StartForm.isPlainList(schema), let lines = StartForm.lines(item.value) {
+        let isText = schema["items"]?["type"]?.string == "string"
         sent[name] = JSON.displayed(.list(lines.map { isText ? .string($0) : (try? JSON.parse($0)) ?? .string($0) }))
-        continue
-      }
-      do throws(JSONError) { _ = try JSON.parse(text) } catch {
-        faults.append("\(word) '\(name)' isn't valid JSON: \(error.message)")
       }
     }
+  }
+
+  /// The inputs of an earlier run as a person would have typed them; secrets that were given by name are left out.
+  init(like run: RunRecord, for recipe: RecipeRecord) {
+    let schemas = recipe.inputs?["properties"]
+    var form = HTTPQuery()
+    var hidden: [FormFault] = []
+    for member in run.origin.inputs.map?.members ?? [] {
+      guard let name = member.name else { continue }
+      let schema = schemas?[name] ?? .null
+      if StartForm.isSecret(schema) { continue }
+      if member.value.isMasked {
+        hidden.append(
+          FormFault(
+            "input '\(name)' holds a secret, so its value isn't shown again; give it once more", at: "input-\(name)"))
+      } else if let text = StartForm.text(member.value, schema) {
+        form.items.append(.init("input.\(name)", text))
+      }
+    }
+    self.init(form, for: recipe.inputs)
+    faults += hidden
+    like = run.id
+  }
+
+  /// The inputs that the form has, and that weren't given, as none: otherwise the inputs of the earlier run would be used.
+  fileprivate func none(of schema: Value?) -> ValueMap? {
+    guard like != nil else { return nil }
+    let names = (schema?["properties"]?.map?.members ?? []).compactMap(\.name)
+    return ValueMap(names.filter { sent[$0] == nil }.map { ($0, Value.null) })
   }
 
   /// The inputs of a plan as a person would have typed them.
   init(inputsOf plan: PlanRecord, for recipe: RecipeRecord) {
     let schemas = recipe.inputs?["properties"]
     var form = HTTPQuery()
-    var hidden: [String] = []
+    var hidden: [FormFault] = []
     for member in plan.document["inputs"]?.map?.members ?? [] {
       guard let name = member.name else { continue }
       let schema = schemas?[name] ?? .null
       if member.value["$withSecret"] != nil {
-        hidden.append("input '\(name)' holds a secret, so its value isn't shown again; give it once more")
+        hidden.append(
+          FormFault(
+            "input '\(name)' holds a secret, so its value isn't shown again; give it once more", at: "input-\(name)"))
       } else if let secret = StartForm.isSecret(schema) ? member.value["secret"]?.string : nil {
         form.items.append(.init("input.\(name)", "@secret:\(secret)"))
       } else if let text = StartForm.text(member.value, schema) {
@@ -332,28 +397,39 @@ extension Pages {
   ) async throws(Problem) -> HTTPServerResponse {
     let recipe = try await request.ask(ShowRecipe.with { $0.recipe = name }).recipe
     var given = StartForm.Given(form, for: recipe.inputs)
-    if given.faults.isEmpty {
-      do throws(Problem) {
-        if isPlan {
-          let made = try await request.ask(
-            PlanRun.with {
-              $0.recipe = name
-              $0.texts = given.sent
-            })
-          return redirect(pagePath("plans", made.plan.digest))
-        }
-        let accepted = try await request.ask(
-          StartRun.with {
+    given.like = form["like"].flatMap { $0.isEmpty ? nil : $0 }
+    // Only a form that no browser sends has such faults.
+    guard given.faults.isEmpty else { return try await refused(request, name, given, "Nothing was done.") }
+    do throws(Problem) {
+      if isPlan {
+        let made = try await request.ask(
+          PlanRun.with {
             $0.recipe = name
             $0.texts = given.sent
-            $0.key = given.key(of: form["key"])
           })
-        return redirect(pagePath("runs", accepted.run))
-      } catch {
-        guard error.kind == .refusal(.inputs) || error.kind == .refusal(.configuration) else { throw error }
-        given.faults = error.detail.split(separator: "\n").map { String($0) }
+        return redirect(pagePath("plans", made.plan.digest))
       }
+      let accepted = try await request.ask(
+        StartRun.with {
+          $0.recipe = name
+          $0.like = given.like
+          $0.inputs = given.none(of: recipe.inputs)
+          $0.texts = given.sent
+          $0.key = given.key(of: form["key"])
+        })
+      return redirect(pagePath("runs", accepted.run))
+    } catch {
+      guard error.kind == .refusal(.inputs) || error.kind == .refusal(.configuration) else { throw error }
+      given.faults += FormFault.all(of: error, word: "input")
     }
+    return try await refused(request, name, given, "\(isPlan ? "Nothing was planned" : "No run was started").")
+  }
+
+  private static func refused(
+    _ request: PageRequest, _ name: String, _ given: StartForm.Given, _ outcome: String
+  ) async throws(Problem) -> HTTPServerResponse {
+    var given = given
+    given.objection = "\(outcome) Look at what is wrong, and send the form again."
     var response = try await Pages.recipe(request, name, form: given)
     response.status = 422
     return response

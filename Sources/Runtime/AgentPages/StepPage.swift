@@ -21,10 +21,20 @@ extension Pages {
     let resolution = step.resolution.map { resolution -> Markup in
       "'\(resolution.choice)'\(resolution.by.map { " by \($0)" } ?? ""), " + Part.time(resolution.at, request.clock)
     }
+    // Input and output are data.
+    let detail =
+      request.seesData
+      ? try await request.ask(
+        ShowStep.with {
+          $0.run = run.id
+          $0.step = path
+        }) : nil
     var content: [Markup] = [
       Part.crumbs(
         ("Runs", "/runs"), (run.recipe, pagePath("runs", run.id)), ("Steps", pagePath("runs", run.id) + "#steps")),
-      .element("h1", [:], Part.code(path), " ", Part.status(step.status.rawValue)),
+      .element(
+        "h1", [:], detail?.place?.name.map { Markup($0.shortened(to: 200)) + " " } ?? .nothing, Part.code(path), " ",
+        Part.status(step.status.rawValue)),
       Part.facts([
         ("Began", Part.timeAndAgo(step.startedAt, request.clock)),
         ("Ended", step.endedAt.map { Part.time($0, request.clock) }),
@@ -43,20 +53,15 @@ extension Pages {
           .element("p", [:], .element("strong", [:], Markup(Part.words(error.kind.rawValue))), ": ", message),
           kind: "fault"))
     }
-    if request.seesData {
+    if let detail {
       if step.items != nil {
         content.append(
           .element(
             "p", [:],
             Part.link("The items of this loop", to: pagePath("runs", run.id, query: [("in", path)]) + "#steps")))
       }
-      let detail = try await request.ask(
-        ShowStep.with {
-          $0.run = run.id
-          $0.step = path
-        })
       let sides: [Markup] = [
-        inputMarkup(detail, run).map { Part.heading("Input") + $0 }, outputMarkup(detail),
+        inputMarkup(detail, run, request.clock).map { Part.heading("Input") + $0 }, outputMarkup(detail, request.clock),
       ].compactMap { $0.map { .element("div", [:], $0) } }
       content.append(.element("div", ["class": "beside"], Markup(sides)))
       if let place = detail.place { content.append(recipePlace(place, run)) }
@@ -71,11 +76,11 @@ extension Pages {
   }
 
   /// The input of a step; nil for a step that has none.
-  private static func inputMarkup(_ detail: ShowStep.Answer, _ run: RunRecord) -> Markup? {
+  private static func inputMarkup(_ detail: ShowStep.Answer, _ run: RunRecord, _ clock: WallClock) -> Markup? {
     func note(_ text: Markup) -> Markup { .element("p", ["class": "none"], text) }
     switch detail.inputKind {
     case "value":
-      return detail.input.flatMap { Part.value($0, within: Part.mostBytes / 4) } ?? note("Nothing.")
+      return detail.input.flatMap { Part.value($0, clock, within: Part.mostBytes / 4) } ?? note("Nothing.")
     case "kept":
       let other = run.origin.cause.run.map { Part.link("the run that this one retries", to: pagePath("runs", $0)) }
       return note("Kept from " + (other ?? "the run that this one retries") + ".")
@@ -88,7 +93,7 @@ extension Pages {
   }
 
   /// The output of a step; nil for a step that has none.
-  private static func outputMarkup(_ detail: ShowStep.Answer) -> Markup? {
+  private static func outputMarkup(_ detail: ShowStep.Answer, _ clock: WallClock) -> Markup? {
     let step = detail.step
     guard let given = step.output ?? step.lastAttempt?.answer else { return nil }
     let title: Markup = step.output == nil ? "Answer, which doesn't fit the step's shape" : "Output"
@@ -97,7 +102,7 @@ extension Pages {
       value = .string("a value of \(reference.size) bytes, which is too large for a page")
     }
     return Part.heading(title)
-      + (Part.value(value, within: Part.mostBytes / 3) ?? .element("p", ["class": "none"], "Nothing."))
+      + (Part.value(value, clock, within: Part.mostBytes / 3) ?? .element("p", ["class": "none"], "Nothing."))
   }
 
   /// The step's lines in the recipe, as it was when the run began.
@@ -134,7 +139,8 @@ extension Pages {
     let requests = exchanges.suffix(mostAttempts).map { number, exchange -> [Markup] in
       ["\(number)"]
         + ["method", "url", "status", "bytes", "took"].map { name in
-          Markup((exchange[name].map { $0.string ?? JSON.displayed($0) } ?? "").shortened(to: 200))
+          let text = exchange[name].map { $0.string ?? JSON.displayed($0) } ?? ""
+          return Markup((name == "took" ? TimeSpan(text)?.inShort : nil) ?? text.shortened(to: 200))
         }
     }
     let headings = ["Attempt", "Method", "Address", "Status", "Bytes", "Took"]

@@ -1,6 +1,7 @@
 // The steps of a run over the time it took, as a table with bars.
 //
-// A run may have hundreds of thousands of steps, so a page has one level of them: `in` in the address is the path of a
+// The steps are in the order of the recipe, the steps of branches and cases below their names, with the ones that haven't
+// begun, as far as the recipe can be read; otherwise in the order of their start. A run may have hundreds of thousands of steps, so a page has one level of them: `in` in the address is the path of a
 // loop, to list its items, or of an item, to list its steps; without it, the steps of the recipe are listed. The loop's
 // row counts the results of its items. No page has more than `mostRows` rows.
 import Agent
@@ -15,7 +16,8 @@ struct StepTable {
   /// The path of a loop or of an item; empty for the recipe.
   let place: StepPath
   private let level: ListSteps.Answer
-  private var rows: [StepRecord] { level.steps }
+  /// The rows: the steps in the order of the recipe, or else by their start.
+  private let outline: [OutlinedStep]
   private let first: Int
   private let only: StepStatus?
 
@@ -27,7 +29,7 @@ struct StepTable {
     self.run = run
     self.request = request
     let place = request.given("in") ?? ""
-    let first = min(max(0, request.given("from").flatMap { Int($0) } ?? 0), run.steps.count)
+    let first = request.first
     let only = request.given("only").flatMap(StepStatus.init(rawValue:))
     level = try await request.ask(
       ListSteps.with {
@@ -36,8 +38,16 @@ struct StepTable {
         $0.status = only.map { [Word($0)] } ?? []
         $0.from = first
         $0.limit = StepTable.mostRows
+        $0.outlined = true
       })
     (self.place, self.first, self.only) = (place, first, only)
+    outline =
+      level.outline.isEmpty
+      ? level.steps.map { step in
+        let rest = step.path.utf8.dropFirst(place.utf8.count).split(separator: ASCII.slash)
+        let name = rest.last.map { String(decoding: $0, as: UTF8.self) } ?? step.path
+        return OutlinedStep(path: step.path, title: name, depth: max(0, rest.count - 1), status: step.status)
+      } : level.outline
   }
 
   // MARK: Markup
@@ -52,7 +62,7 @@ struct StepTable {
           Part.link(up.isEmpty ? "all steps" : "all items", to: address(in: up)),
           place.hasSuffix("]") || only != nil ? "" : ". Items that failed are first."))
     }
-    guard !rows.isEmpty else {
+    guard !outline.isEmpty else {
       let sentence: Markup = place.isEmpty ? "No step has begun." : "There is none."
       return Markup(parts) + .element("p", ["class": "none"], sentence)
     }
@@ -60,7 +70,7 @@ struct StepTable {
     parts.append(
       Part.table(
         "Steps", ["Step", "Status", "Took", "From \(request.clock.time(began)) to \(request.clock.time(ended))"],
-        rows.map { row(of: $0, began, ended) }, kind: "steps"))
+        rows(began, ended), kind: "steps"))
     parts.append(pager)
     return Markup(parts)
   }
@@ -72,7 +82,9 @@ struct StepTable {
   }
 
   private var pager: Markup {
-    Part.pager(first, rows.count, of: level.count, by: StepTable.mostRows) { address(in: place, only: only, from: $0) }
+    Part.pager(first, outline.count, of: level.count, by: StepTable.mostRows) {
+      address(in: place, only: only, from: $0)
+    }
   }
 
   /// The time that the bars are drawn over.
@@ -82,13 +94,30 @@ struct StepTable {
     return (run.createdAt, now)
   }
 
-  private func row(of step: StepRecord, _ began: Timestamp, _ ended: Timestamp) -> [Markup] {
-    let rest = step.path.utf8.dropFirst(place.utf8.count)
-    let depth = min(3, rest.split(separator: ASCII.slash).count - 1)
-    let name = rest.split(separator: ASCII.slash).last.map { String(decoding: $0, as: UTF8.self) } ?? step.path
-    var what: [Markup] = [
-      .element("a", ["href": pagePath("runs", run.id, "steps", step.path)], Part.code(name))
-    ]
+  private func rows(_ began: Timestamp, _ ended: Timestamp) -> [[Markup]] {
+    let records = Dictionary(level.steps.map { ($0.path, $0) }) { $1 }
+    return outline.map { place in
+      let depth = ["class": place.depth > 0 ? "d\(min(3, place.depth))" : nil] as KeyValuePairs<StaticString, String?>
+      if place.isHeading {
+        return [.element("div", depth, .element("em", ["class": "quiet"], Markup(place.title))), "", "", ""]
+      }
+      var what: [Markup] = []
+      if let name = place.name ?? level.names[place.path] { what += [Markup(name.shortened(to: 120)), " "] }
+      what.append(Part.code(place.title))
+      guard let step = records[place.path] else {
+        let words = place.status.map { Part.status($0.rawValue) } ?? .element("span", ["class": "quiet"], "not begun")
+        return [.element("div", depth, .element("span", ["class": "quiet"], Markup(what))), words, "", ""]
+      }
+      let link = Markup.element("a", ["href": pagePath("runs", run.id, "steps", step.path)], Markup(what))
+      return row(of: step, link, depth, began, ended)
+    }
+  }
+
+  private func row(
+    of step: StepRecord, _ link: Markup, _ depth: KeyValuePairs<StaticString, String?>, _ began: Timestamp,
+    _ ended: Timestamp
+  ) -> [Markup] {
+    var what = [link]
     if level.filled.contains(where: step.path.hasSameScalars) {
       what.append(.element("span", ["class": "small"], " ", Part.link("its steps", to: address(in: step.path))))
     }
@@ -122,7 +151,7 @@ struct StepTable {
       took = Markup(max(.zero, end.span(since: step.startedAt) ?? .zero).inShort)
     }
     return [
-      .element("div", ["class": depth > 0 ? "d\(depth)" : nil], Markup(what)), Markup(status),
+      .element("div", depth, Markup(what)), Markup(status),
       .element("span", ["class": "quiet"], took), bar(of: step, end, began, ended),
     ]
   }
@@ -134,12 +163,15 @@ struct StepTable {
       let isOver = step.status != .waiting
       switch wait.kind {
       case .until where !isOver: notes.append("until " + Part.time(wait.wakeAt, request.clock))
-      case .event where !isOver: notes.append("for an event")
+      case .event where !isOver: notes.append("for an event" + timeLimit(wait))
       case .approval, .ask:
         if let decision = step.decision {
           notes.append("\(decision.words) on " + Part.time(decision.at, request.clock))
         } else {
-          notes.append(Markup(isOver ? "not \(wait.kind == .ask ? "answered" : "decided")" : "for \(wait.kind.wanted)"))
+          notes.append(
+            isOver
+              ? "not \(wait.kind == .ask ? "answered" : "decided")"
+              : Markup("for \(wait.kind.wanted)") + timeLimit(wait))
         }
       case .poll: notes.append(Markup(counted(wait.rounds ?? 1, "round")))
       case .until, .event, .limit: break
@@ -152,6 +184,11 @@ struct StepTable {
       notes.append("\(step.attempts) \(isRepeated ? "rounds" : "tries")")
     }
     return notes
+  }
+
+  /// When a wait for something that may not come is over.
+  private func timeLimit(_ wait: WaitRecord) -> Markup {
+    wait.wakeAt.map { ", times out " + Part.time($0, request.clock) } ?? .nothing
   }
 
   private func bar(of step: StepRecord, _ end: Timestamp, _ began: Timestamp, _ ended: Timestamp) -> Markup {

@@ -2,6 +2,7 @@
 // form; the state has only its hash.
 import Agent
 import Basics
+import Calendars
 import HTTPServer
 import Operations
 import RunState
@@ -14,7 +15,7 @@ struct TokenForm {
   var recipes = ""
   /// A length of time or an instant.
   var end = ""
-  var fault: String?
+  var fault: FormFault?
   var faultOfEnd: String?
 
   init() {}
@@ -31,8 +32,16 @@ struct TokenForm {
     recipes.split(separator: "\n").map { String($0).trimmed }.filter { !$0.isEmpty }
   }
 
+  /// The faults, for the top of the page; nothing if the form wasn't refused.
+  var faults: Markup {
+    let faults = [fault, faultOfEnd.map { FormFault("End: \($0)", at: "end") }].compactMap(\.self)
+    return faults.isEmpty
+      ? .nothing : Part.faults("No token was made. Look at what is wrong, and send the form again.", faults)
+  }
+
   /// - Parameter scopes: The scopes that the visitor can give.
-  func markup(_ scopes: [TokenScope]) -> Markup {
+  /// - Parameter zone: The name of the zone that a date is in.
+  func markup(_ scopes: [TokenScope], in zone: String) -> Markup {
     let boxes = scopes.map { scope -> Markup in
       .element(
         "label", ["class": "choice"],
@@ -46,9 +55,8 @@ struct TokenForm {
     }
     return .element(
       "form", ["class": "card", "method": "post", "action": "/tokens"], .element("h2", [:], "Make a token"),
-      fault.map { Markup.element("p", ["class": "wrong", "role": "alert"], Markup($0)) } ?? .nothing,
       Part.field("name", "Name", name, hint: "Decisions of its owner are recorded under this name."),
-      .element("fieldset", [:], .element("legend", [:], "Scopes"), Markup(boxes)),
+      .element("fieldset", ["id": "scopes", "tabindex": "-1"], .element("legend", [:], "Scopes"), Markup(boxes)),
       .element(
         "label", ["for": "recipes"], "Recipes", .element("span", ["class": "quiet"], " (optional; all if empty)")),
       .element("p", ["class": "hint", "id": "recipes-hint"], "Write one name a line. The token sees no others."),
@@ -58,7 +66,7 @@ struct TokenForm {
         Markup(field: recipes)),
       Part.field(
         "end", "End", end, hint: "A length of time such as 90d, or a date such as 2027-01-31.", fault: faultOfEnd,
-        isRequired: false),
+        isRequired: false), Part.hidden("zone", zone),
       .element("div", ["class": "actions"], .element("button", ["class": "main"], "Make the token")),
       Part.command("errand token new NAME --scope read --recipe RECIPE --expires 90d"))
   }
@@ -70,7 +78,8 @@ extension Pages {
   }
 
   private static func tokens(_ request: PageRequest, _ form: TokenForm) async throws(Problem) -> HTTPServerResponse {
-    let (all, first) = (try await request.ask(ListTokens()).tokens, request.first)
+    let (list, first) = (try await request.ask(ListTokens()), request.first)
+    let all = list.tokens
     let rows = all.dropFirst(first).prefix(PageRequest.mostRows).map { token -> Markup in
       let isOwn = request.caller.token.map { $0 == token.sha256 } ?? false
       let recipes = token.recipes.isEmpty ? "all recipes" : "only \(token.recipes.joined(separator: ", "))"
@@ -78,8 +87,11 @@ extension Pages {
         .element(
           "span", ["class": "grow"], .element("strong", [:], Markup(token.name)), isOwn ? " (yours)" : .nothing,
           .element(
-            "span", ["class": "quiet"], Markup("\(token.scopes.map(\.rawValue).joined(separator: ", ")); \(recipes)"))),
-        .element("span", ["class": "end"], "made ", Part.ago(token.at, request.clock), end(of: token, request)),
+            "span", ["class": "quiet"], Markup("\(token.scopes.map(\.rawValue).joined(separator: ", ")); \(recipes)"),
+            decisions(of: token, list))),
+        .element(
+          "span", ["class": "end"], "made ", Part.ago(token.at, request.clock),
+          Markup(token.usedOn.map { ", last used on \($0.utcDate)" } ?? ", never used"), end(of: token, request)),
       ]
       if token.isExpired(at: request.clock.now) { parts.insert(Part.status("failed", "expired"), at: 0) }
       let warning = "Programs and people that use it are refused at once\(isOwn ? ", and you are logged out" : "")."
@@ -87,15 +99,51 @@ extension Pages {
         Part.button(
           Part.Action(
             label: "Revoke", path: pagePath("tokens", token.name, "revoke"),
-            command: "errand token revoke \(token.name.shellQuoted)", kind: "risky", warning: warning)))
+            command: "errand token revoke \(token.name.shellQuoted)", kind: "risky", about: token.name, warning: warning
+          )))
       return Markup(parts)
     }
+    let isRefused = form.fault != nil || form.faultOfEnd != nil
     return request.frame(
-      "Tokens", "/state", Part.crumbs(("State", "/state")), .element("h1", [:], "Tokens"),
+      "Tokens", "/state", isRefused: isRefused, Part.crumbs(("State", "/state")), .element("h1", [:], "Tokens"),
+      form.faults,
       .element("p", ["class": "lead"], "A token lets a program or a person use this agent over HTTP."),
       Part.rows(rows, orElse: "There are no tokens."),
+      all.contains { $0.usedOn != nil }
+        ? .element("p", ["class": "quiet small"], "The days of uses are in UTC.") : .nothing,
       Part.pager(first, rows.count, of: all.count, by: PageRequest.mostRows) { request.page(from: $0, "tokens") },
-      form.markup(TokenScope.allCases.filter { request.may($0) }))
+      unrepresented(list, request),
+      form.markup(TokenScope.allCases.filter { request.may($0) }, in: request.clock.zone.name))
+  }
+
+  /// The most recipes that are named one by one.
+  private static let mostNamed = 5
+
+  private static func names(_ recipes: [String]) -> String {
+    let rest = recipes.count - mostNamed
+    return joined(rest > 0 ? Array(recipes.prefix(mostNamed)) + ["\(rest) more"] : recipes)
+  }
+
+  /// Which questions a token answers, by its name.
+  private static func decisions(of token: TokenIssued, _ list: TokenList) -> Markup {
+    guard token.scopes.contains(.approve) else { return .nothing }
+    let recipes = list.deciders[token.name] ?? []
+    return Markup(
+      recipes.isEmpty
+        ? "; decides as \(token.name), which no recipe names in 'by'"
+        : "; decides as \(token.name), named in 'by' of \(names(recipes))")
+  }
+
+  /// The names in `by` under which no token decides; people with such a name decide by a link or on the machine.
+  private static func unrepresented(_ list: TokenList, _ request: PageRequest) -> Markup {
+    let able = Set(
+      list.tokens.filter { $0.scopes.contains(.approve) && !$0.isExpired(at: request.clock.now) }.map(\.name))
+    let missing = list.deciders.filter { !able.contains($0.key) }.sorted { $0.key.precedesByScalars($1.key) }
+    if missing.isEmpty { return .nothing }
+    let rows = missing.prefix(PageRequest.mostRows).map { name, recipes in [Part.code(name), Markup(names(recipes))] }
+    return Part.heading("People in 'by' without a token that decides", count: missing.count)
+      + .element("p", [:], "They decide by a link, or on the agent's machine.")
+      + Part.table("People without a token", ["Name", "Recipes"], rows)
   }
 
   private static func end(of token: TokenIssued, _ request: PageRequest) -> Markup {
@@ -109,10 +157,10 @@ extension Pages {
     var given = TokenForm(form)
     var end: Timestamp?
     if !given.end.isEmpty {
-      end = request.end(given.end)
+      end = request.end(given.end, by: request.clock(of: form))
       if end == nil { given.faultOfEnd = "This is neither a length of time nor a coming date: \(given.end.shortened)" }
     }
-    if given.scopes.isEmpty { given.fault = "Choose at least one scope." }
+    if given.scopes.isEmpty { given.fault = FormFault("Choose at least one scope.", at: "scopes") }
     var status = 422
     if given.fault == nil, given.faultOfEnd == nil {
       // Approving and showing values need the scope 'read' too.
@@ -128,7 +176,7 @@ extension Pages {
         return issued(made.token, text: made.text, request)
       } catch {
         guard [.refusal(.request), .refusal(.conflict), .forbidden].contains(error.kind) else { throw error }
-        given.fault = error.detail
+        given.fault = FormFault(error.detail)
         status = error.kind.status
       }
     }
@@ -157,7 +205,7 @@ extension Pages {
 
 extension PageRequest {
   /// The instant that a person means by a length of time from now, or by a date; nil if it isn't one to come.
-  fileprivate func end(_ text: String) -> Timestamp? {
+  fileprivate func end(_ text: String, by clock: WallClock) -> Timestamp? {
     let end = TimeSpan(text).flatMap { clock.now.advanced(by: $0) } ?? clock.instant(text)
     return end.flatMap { $0 > clock.now ? $0 : nil }
   }
@@ -172,6 +220,7 @@ extension TokenScope {
     case .start: "start runs and send events"
     case .steer: "pause, resume, cancel, retry and resolve runs, and steer schedules and workers"
     case .approve: "make decisions"
+    case .edit: "change recipes and errand.yaml, and so run any program as the agent's account"
     case .metrics: "read /metrics"
     case .tokens: "list, make and revoke tokens"
     }

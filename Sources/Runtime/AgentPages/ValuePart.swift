@@ -8,10 +8,10 @@ extension Part {
   /// A value as people read it; nil if there is nothing in it.
   ///
   /// - Parameter room: About the most bytes of the markup; the rest is left out, and that is said.
-  static func value(_ value: Value?, within room: Int = mostBytes / 2) -> Markup? {
+  static func value(_ value: Value?, _ clock: WallClock, within room: Int = mostBytes / 2) -> Markup? {
     guard let value, !value.isNull, value.map?.isEmpty != true else { return nil }
-    var shown = ShownValue(left: room)
-    let content = shown.displayed(value.asPlainJSON, "Values", depth: 0)
+    var shown = ShownValue(clock: clock, left: room)
+    let content = shown.displayed(value, "Values", depth: 0)
     let note: Markup =
       shown.isCut
       ? .element("p", ["class": "quiet small"], "The rest is left out here; the command line shows all.") : .nothing
@@ -19,14 +19,15 @@ extension Part {
   }
 
   /// A value that holds no others, as a cell of a table shows it; nil for a list or an object.
-  static func scalar(_ value: Value) -> Markup? {
-    var shown = ShownValue(left: mostBytes / 2)
+  static func scalar(_ value: Value, _ clock: WallClock) -> Markup? {
+    var shown = ShownValue(clock: clock, left: mostBytes / 2)
     return shown.scalar(value)
   }
 }
 
 /// A value on a page, as far as there is room.
 private struct ShownValue {
+  let clock: WallClock
   /// The bytes that are left.
   var left: Int
   /// Whether something was left out for want of room.
@@ -56,14 +57,14 @@ private struct ShownValue {
       if list.count <= 12,
         list.allSatisfy({ $0.string.map { $0.utf8.count < 80 } ?? ($0.list == nil && $0.map == nil) })
       {
-        return fitting(list.map { $0.string ?? JSON.displayed($0) }.joined(separator: ", "))
+        return fitting(list.map(words).joined(separator: ", "))
       }
     }
     return json(value)
   }
 
   private mutating func json(_ value: Value) -> Markup {
-    .element("pre", ["tabindex": "0"], fitting(JSON.displayed(value, .pretty)))
+    .element("pre", ["tabindex": "0"], fitting(JSON.displayed(value.asPlainJSON, .pretty)))
   }
 
   /// Whether there is room for more.
@@ -88,7 +89,23 @@ private struct ShownValue {
     return markup
   }
 
+  /// A value that holds no others, in one line.
+  private func words(_ value: Value) -> String {
+    switch value.content {
+    case .timestamp(let instant): clock.date(instant)
+    case .duration(let span): span.inShort
+    default: value.string ?? JSON.displayed(value.asPlainJSON)
+    }
+  }
+
   mutating func scalar(_ value: Value) -> Markup? {
+    switch value.content {
+    // The exact value is shown to people who point at it.
+    case .timestamp(let instant):
+      return .element("time", ["datetime": "\(instant)", "title": "\(instant)"], fitting(words(value)))
+    case .duration(let span): return .element("span", ["title": "\(span)"], fitting(words(value)))
+    default: break
+    }
     if let text = value.string {
       if text.isEmpty { return .element("span", ["class": "quiet"], "empty") }
       if text.isWebLink { return .element("a", ["href": text, "rel": "noreferrer"], fitting(text)) }
@@ -100,7 +117,7 @@ private struct ShownValue {
       return text.utf8.contains(ASCII.newline) ? .element("span", ["class": "lines-kept"], displayed) : displayed
     }
     if value.isNull { return .element("span", ["class": "quiet"], "none") }
-    return value.list == nil && value.map == nil ? fitting(JSON.displayed(value)) : nil
+    return value.list == nil && value.map == nil ? fitting(words(value)) : nil
   }
 
   /// A table of objects that hold no others; nil if they are something else.

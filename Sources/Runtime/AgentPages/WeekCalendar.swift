@@ -43,9 +43,12 @@ struct WeekCalendar {
   /// The most rows of a day that is shown alone, and of one of a week.
   private static let mostRows = (alone: 100, inWeek: 20)
 
-  init(_ request: PageRequest, _ schedules: [ScheduleRecord]) async throws(Problem) {
+  init(
+    _ request: PageRequest, _ schedules: [ScheduleRecord], _ filter: ScheduleFilter
+  ) async throws(Problem) {
     self.request = request
     self.schedules = schedules
+    let ids = Set(schedules.map(\.id))
     let zone = request.clock.zone
     let today = zone.localTime(at: request.clock.now).time.date
     isDay = request.given("day") != nil || request.given("week") == nil && schedules.count > Self.mostInAWeek
@@ -55,14 +58,17 @@ struct WeekCalendar {
     guard let first = zone.instant(of: CivilTime(start)),
       let end = zone.instant(of: CivilTime(start.adding(days: days.count)))
     else { throw Problem(.refusal(.request), "the week has to be in the years 1 to 9999, such as 2026-11-23") }
-    let past = try await request.slots(from: first, before: end, limit: Self.mostSlots)
+    let recipes = filter.recipes(of: schedules)
+    let past = try await request.slots(of: recipes, from: first, before: end, limit: Self.mostSlots)
     if past.count == Self.mostSlots { isShownFrom = past.last?.slot }
-    for slot in past {
+    for slot in past where !filter.isOn || ids.contains(slot.schedule) {
       add(Entry(schedule: slot.schedule, slot: slot.slot, outcome: slot.outcome, run: slot.run, count: slot.count))
     }
-    let coming = try await request.upcoming(from: first, before: end, limit: Self.mostSlots)
+    let coming = try await request.upcoming(ofRecipes: recipes, from: first, before: end, limit: Self.mostSlots)
     if coming.count == Self.mostSlots { isShownUntil = coming.last?.slot }
-    for slot in coming { add(Entry(schedule: slot.schedule, slot: slot.slot)) }
+    for slot in coming where !filter.isOn || ids.contains(slot.schedule) {
+      add(Entry(schedule: slot.schedule, slot: slot.slot))
+    }
     let midnight = zone.instant(of: CivilTime(today.adding(days: 1)))
     until = [coming.first?.slot, midnight].compactMap(\.self).min()
   }
@@ -78,17 +84,15 @@ struct WeekCalendar {
   var markup: Markup {
     let length = days.count
     func link(_ words: String, _ day: CivilDate, _ kind: String?) -> Markup {
-      let path = pagePath("schedules", query: [(isDay ? "day" : "week", "\(day)")])
+      let path = address(isDay ? "day" : "week", day)
       return .element("a", ["class": "button", "rel": kind, "href": path], Markup(words))
     }
     let title: Markup = isDay ? "\("\(start)")" : "From \("\(start)") to \("\(start.adding(days: 6))")"
     return Markup([
       .element("h2", ["id": "week"], title),
       .element(
-        "p", ["class": "quiet"], "Times are in \(request.clock.zone.name)."),
-      .element(
         "div", ["class": "actions side"], link("Previous", start.adding(days: -length), "prev"),
-        .element("a", ["class": "button", "href": "/schedules"], isDay ? "Today" : "This week"),
+        .element("a", ["class": "button", "href": address()], isDay ? "Today" : "This week"),
         link("Next", start.adding(days: length), "next")),
       .element("div", ["class": isDay ? nil : "week"], Markup(days.indices.map(day))),
       isShownFrom.map { from in
@@ -102,6 +106,14 @@ struct WeekCalendar {
           " are left out: too many are due.")
       } ?? .nothing,
     ])
+  }
+
+  /// The address of another day or week, with the same filter.
+  private func address(_ name: String = "", _ day: CivilDate? = nil) -> String {
+    let others = request.http.query.items.filter { !["day", "week", "from"].contains($0.name) }.map {
+      ($0.name, $0.value)
+    }
+    return pagePath("schedules", query: others + [(name, day.map { "\($0)" } ?? "")])
   }
 
   private func day(_ index: Int) -> Markup {
@@ -122,9 +134,8 @@ struct WeekCalendar {
     let rest = rows.count - most
     if rest > 0 {
       rows.removeLast(rest)
-      let more = isDay ? "and \(rest) more" : "\(rest) more"
-      let path = pagePath("schedules", query: [("day", "\(date)")])
-      let link: Markup = isDay ? Markup(more) : Part.link(more, to: path)
+      let more = isDay ? "and \(rest.withCommas) more" : "\(rest.withCommas) more"
+      let link: Markup = isDay ? Markup(more) : Part.link(more, to: address("day", date))
       rows.append((.latest, .element("li", ["class": "quiet"], link)))
     }
     let name = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"][date.weekday]
@@ -175,7 +186,8 @@ struct WeekCalendar {
       let text = count == 1 ? words : "\(count) \(words)"
       guard count == 1, let run else { return Part.status(outcome?.rawValue ?? "upcoming", text) }
       return .element(
-        "a", ["class": "status s-\(outcome?.rawValue ?? "")", "href": pagePath("runs", run)], Markup(text))
+        "a", ["class": "status s-\(outcome?.rawValue ?? "")", "href": pagePath("runs", run)], Markup(text),
+        Part.unseen(": \(schedule), \(Part.short(run: run))"))
     }
     return .element(
       "li", [:],
@@ -188,18 +200,24 @@ struct WeekCalendar {
 
 extension PageRequest {
   /// The slots of the ledger, latest first.
-  func slots(from: Timestamp?, before: Timestamp?, limit: Int) async throws(Problem) -> [SlotRecord] {
-    try await ask(ListSlots(SlotQuery(limit: limit, from: from, before: before))).slots
+  func slots(
+    of recipes: [String], from: Timestamp?, before: Timestamp?, limit: Int
+  ) async throws(Problem) -> [SlotRecord] {
+    var query = SlotQuery(limit: limit, from: from, before: before)
+    query.recipes = recipes
+    return try await ask(ListSlots(query)).slots
   }
 
   /// The coming slots, earliest first.
   func upcoming(
-    of schedule: String? = nil, from: Timestamp? = nil, before: Timestamp? = nil, limit: Int, isFirst: Bool = false
+    of schedule: String? = nil, ofRecipes recipes: [String] = [], from: Timestamp? = nil, before: Timestamp? = nil,
+    limit: Int, isFirst: Bool = false
   ) async throws(Problem) -> [UpcomingSlot] {
     try await ask(
       ListUpcoming.with {
         $0.limit = limit
         $0.schedule = schedule
+        $0.recipes = recipes
         $0.from = from
         $0.before = before
         $0.first = isFirst

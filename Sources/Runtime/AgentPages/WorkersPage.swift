@@ -49,7 +49,6 @@ extension Pages {
         ("Schedules", worker.isLeading ? "It decides on them." : nil),
         ("Since", Part.timeAndAgo(worker.since, request.clock)),
         ("Program", Markup(place)),
-        ("Folder", Part.code(worker.home)),
         ("Clock", offset.map { Markup($0) }),
         ("Id", "\(worker.id)"),
       ]),
@@ -64,7 +63,7 @@ extension Pages {
     func action(_ label: String, _ verb: String, _ option: String = "", kind: String? = nil) -> Part.Action {
       Part.Action(
         label: label, path: pagePath("workers", name, verb),
-        command: "\(command) \(verb)\(option) \(name.shellQuoted)", kind: kind)
+        command: "\(command) \(verb)\(option) \(name.shellQuoted)", kind: kind, about: name)
     }
     var evict = action("Evict", "evict", worker.isOver ? "" : " --force", kind: "risky")
     let runs = counted(worker.runs, "run")

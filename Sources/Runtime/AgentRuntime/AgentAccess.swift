@@ -4,6 +4,7 @@ import AgentServer
 import Operations
 package import Basics
 import Glibc
+package import RecipeEditing
 package import Recipes
 package import Recordings
 package import RunState
@@ -28,6 +29,8 @@ package struct AgentAccess: Sendable {
   /// The queues that this process claims runs from in a shared state; they replace the ones in errand.yaml.
   package var queues: [String]?
   package var capacity: Int?
+  /// The parts of the program for people who edit files; nil where none are edited.
+  package var editor: EditorParts?
   /// The agent elsewhere that is asked in place of the folder's.
   package var remote: RemoteAgent?
   private let tell: @Sendable (Notice) -> Void
@@ -41,6 +44,23 @@ package struct AgentAccess: Sendable {
     package init(_ settings: ServerSettings, clock: @escaping @Sendable () -> WallClock) {
       self.settings = settings
       self.clock = clock
+    }
+  }
+
+  /// The parts of editing that only the whole program has.
+  package struct EditorParts: Sendable {
+    package var templates: @Sendable (Workspace) -> [FileTemplate]
+    package var newFile: @Sendable (FileBeginning, Workspace) async throws(RequestRefusedError) -> NewText
+    package var test: @Sendable (_ paths: [String], _ files: OpenFiles, Workspace) async -> [TestedFile]
+
+    package init(
+      templates: @escaping @Sendable (Workspace) -> [FileTemplate],
+      newFile: @escaping @Sendable (FileBeginning, Workspace) async throws(RequestRefusedError) -> NewText,
+      test: @escaping @Sendable (_ paths: [String], _ files: OpenFiles, Workspace) async -> [TestedFile]
+    ) {
+      self.templates = templates
+      self.newFile = newFile
+      self.test = test
     }
   }
 
@@ -246,10 +266,12 @@ package struct AgentAccess: Sendable {
 
   private var caller: AgentCaller { AgentCaller(name: person) }
 
-  private func status(isServing: Bool, isSandbox: Bool = false) -> AgentStatus {
+  /// - Parameter sandboxes: What stands in for everything, if anything does.
+  private func status(isServing: Bool, in sandboxes: ServedSandboxes? = nil) -> AgentStatus {
     AgentStatus(
       pid: Int(getpid()), version: version, isServing: isServing, since: time.now(), folder: workspace.stateFolder,
-      database: workspace.database?.url, isSandbox: isSandbox)
+      database: workspace.database?.url, isSandbox: sandboxes != nil,
+      paths: workspace.serverPaths(besides: sandboxes.map { [$0.folder, $0.root] } ?? []))
   }
 
   /// The terms of this process as a worker of a shared state.
@@ -308,27 +330,36 @@ package struct AgentAccess: Sendable {
     let sandboxes = factory().sandboxes
     let tell = tell
     let secret: SecretRegistry.Source = { name, isFresh in
-      await workspace.secret(named: name, from: isFresh ? workspace.secretSources() : factory().secrets)
+      let current = factory()
+      let sources = isFresh ? current.workspace.secretSources() : current.secrets
+      return await current.workspace.secret(named: name, from: sources)
     }
     store.secrets.ask(renewed: { factory().workspace.isRenewed($0) }, secret)
     store.secrets.learn(await workspace.knownSecrets(secrets))
     var served = LocalAgent.Served(workspace.recipeFolders, in: workspace.environment)
     served.watched = .disk(sandboxes?.folder ?? workspace.root)
+    served.root = workspace.root
+    // Each asks for the workspace anew, so that it is the one after a reload.
     served.findInput = {
-      let found = await workspace.input(ofStep: $1, in: $0)
+      let found = await factory().workspace.input(ofStep: $1, in: $0)
       return (found.input, found.place)
     }
+    served.findNames = { factory().workspace.names(ofStepsAt: $2, of: $0, among: $1) }
+    served.findOutline = { await factory().workspace.outline(of: $0, among: $1) }
     if sandboxes == nil {
-      served.findFiles = { workspace.files(of: $0, among: $1) }
-      served.readFile = { file throws(RequestRefusedError) in try await workspace.bytes(of: file) }
+      served.findFiles = { factory().workspace.files(of: $0, among: $1) }
+      served.readFile = { file throws(RequestRefusedError) in try await factory().workspace.bytes(of: file) }
     }
-    served.explain = { await workspace.explanation(of: $0, isServed: $1, holder: $2, tellsDistance: $3) }
-    served.clock = { workspace.wallClock($0) }
+    served.explain = {
+      await factory().workspace.explanation(of: $0, in: $3, isServed: $1, holder: $2, tellsDistance: $4)
+    }
+    served.clock = { factory().workspace.wallClock($0) }
     served.plan = { run throws(RequestRefusedError) in try await factory().plan(run, keptIn: store) }
     served.survey = {
       let factory = factory()
       return await factory.workspace.survey(factory.secrets, store)
     }
+    if isServing, let editor { served.editing = editing(editor, factory) }
     served.refusal = { await factory().refusal(of: $0, inputs: $1) }
     served.secret = { name, isFresh in
       if let text = await secret(name, isFresh) { return text }
@@ -337,7 +368,7 @@ package struct AgentAccess: Sendable {
       return text
     }
     let agent = LocalAgent(
-      status(isServing: isServing, isSandbox: sandboxes != nil), on: store, time: time,
+      status(isServing: isServing, in: sandboxes), on: store, time: time,
       walkers: isServing ? TaskThreads.walkers : nil, base: workspace.configuration.server.base,
       serving: served
     ) { record throws(RunRefusedError) in
@@ -350,6 +381,34 @@ package struct AgentAccess: Sendable {
     } catch {
       throw RuntimeError(.cannotCreate, error.message)
     }
+  }
+
+  /// How files are edited, by the configuration of the moment.
+  private func editing(
+    _ parts: EditorParts, _ factory: @escaping @Sendable () -> RunFactory
+  ) -> FolderEditing {
+    let configuration = workspace.configurationPath
+    let variables = Workspace.environmentVariables.filter { ["PATH", "HOME", "XDG_CONFIG_HOME"].contains($0.key) }
+    var editing = FolderEditing(
+      root: workspace.root, configuration: configuration, versions: "\(workspace.stateFolder)/versions",
+      environment: variables, recipeFolders: { factory().workspace.recipeFolders },
+      isAllowed: { factory().workspace.configuration.server.allowsEditing }
+    ) { files in
+      let workspace = factory().workspace
+      guard let configuration, files.paths.contains(configuration) else { return workspace.editorFolder(files) }
+      let edited = Workspace.edited(at: configuration, in: workspace.root, files, workspace.catalog).workspace
+      return edited.editorFolder(files)
+    }
+    editing.machine = {
+      let workspace = factory().workspace
+      return workspace.database == nil ? nil : workspace.workerName
+    }
+    editing.templates = { parts.templates(factory().workspace) }
+    editing.newFile = { beginning throws(RequestRefusedError) in
+      try await parts.newFile(beginning, factory().workspace)
+    }
+    editing.test = { await parts.test($0, $1, factory().workspace) }
+    return editing
   }
 
   /// The agent over HTTP; without settings of its own, those of errand.yaml.

@@ -150,7 +150,7 @@ extension RuntimeError {
       case .notFound, .ambiguous, .notAsked: .noInput
       case .notAllowed, .ended, .planChanged: .failed
       case .request: .usage
-      case .inputs, .usedKey: .invalid
+      case .inputs, .usedKey, .tooLarge: .invalid
       case .state: isStateElsewhere ? .unavailable : .cannotCreate
       case .configuration, .forbidden: .configuration
       case .serving: .locked

@@ -9,7 +9,7 @@ extension Workspace {
   /// The connections, and the secrets that they and the recipes need, with the status of each; no command is run.
   func survey(
     _ sources: SecretSources, _ store: any StateStore
-  ) async -> (connections: [ConnectionRecord], secrets: [SecretRecord]) {
+  ) async -> ConnectionsAndSecrets {
     var connections = configuration.connections.map { ConnectionRecord(name: $0.name, plugin: $0.plugin) }
     var secrets: [SecretRecord] = []
     func add(_ name: String, connection: String? = nil, recipe: String? = nil) {
@@ -57,7 +57,11 @@ extension Workspace {
         secrets[index].fault = error.message
       }
     }
-    return (connections, secrets.sorted { $0.name.precedesByScalars($1.name) })
+    var survey = ConnectionsAndSecrets()
+    survey.connections = connections
+    survey.secrets = secrets.sorted { $0.name.precedesByScalars($1.name) }
+    survey.names = sources.namesWithoutCommands().union(secrets.map(\.name)).sorted { $0.precedesByScalars($1) }
+    return survey
   }
 
   /// The secrets that a recipe and its connections need, and the inputs that its schedules give.

@@ -1,7 +1,7 @@
 package import Agent
 package import Basics
 package import Calendars
-import Recipes
+package import Recipes
 package import RunState
 package import Runs
 
@@ -42,11 +42,24 @@ extension Workspace {
   }
 
   /// The recipe of a run, which may have been checked to run it; nil if it no longer checks.
-  private func recipe(of facts: RunFacts) -> Recipe? {
-    let origin = facts.run.origin
+  private func recipe(of facts: RunFacts) -> Recipe? { recipe(of: facts.run.origin, among: facts.texts) }
+
+  private func recipe(of origin: RunCreated, among texts: Value) -> Recipe? {
     let isCurrent = origin.language == LanguageVersion.current
-    let known = isCurrent ? checkedRecipes.recipe(origin.file, among: facts.texts, zone: origin.zone) : nil
-    return known ?? recipe(origin.file, among: facts.texts, of: origin).recipe
+    let known = isCurrent ? checkedRecipes.recipe(origin.file, among: texts, zone: origin.zone) : nil
+    return known ?? recipe(origin.file, among: texts, of: origin).recipe
+  }
+
+  /// The names that a run's recipe gives its steps, by the paths of their records.
+  package func names(ofStepsAt paths: [StepPath], of run: RunRecord, among texts: Value) -> [StepPath: String] {
+    // Most recipes name no step, and need no look.
+    guard texts.map?.members.contains(where: { $0.value.string?.contains("name:") ?? false }) ?? false,
+      let recipe = recipe(of: run.origin, among: texts)
+    else { return [:] }
+    let replay = StepReplay(of: recipe, run) { _ in nil }
+    var names: [StepPath: String] = [:]
+    for path in paths { names[path] = replay.name(ofStepAt: path) }
+    return names
   }
 
   /// The input of a step, computed again from the record as when a run is resumed, the step's action, and its place in
@@ -63,8 +76,21 @@ extension Workspace {
     var input = facts.run.erasedAt == nil ? replay.input(at: path) : .unknown
     // A restored output may hold a secret.
     if case .value(let value) = input { input = (try? registry.masked(value)).map { .value($0) } ?? .unknown }
-    let place = replay.location(ofStepAt: path).map { Workspace.place(at: $0, hiding: registry) }
+    var place = replay.location(ofStepAt: path).map { Workspace.place(at: $0, hiding: registry) }
+    place?.name = replay.name(ofStepAt: path).map { registry.finder.redact($0) }
     return (input, replay.work(ofStepAt: path) ?? "", place)
+  }
+
+  /// The order of the steps of a run's recipe; nil if it no longer checks.
+  package func outline(of run: RunRecord, among texts: Value) async -> [OutlinePlace]? {
+    let registry = await secretRegistry(secretSources())
+    let texts = (try? await registry.restored(texts, as: "it")) ?? texts
+    return recipe(of: run.origin, among: texts)?.outline.map { place in
+      var place = place
+      place.title = registry.finder.redact(place.title)
+      place.name = place.name.map { registry.finder.redact($0) }
+      return place
+    }
   }
 
   /// The most lines of a step that are shown.

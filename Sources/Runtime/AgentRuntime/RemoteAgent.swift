@@ -75,7 +75,7 @@ package final class RemoteAgent: AgentWire {
         "what answers at \(url) isn't an agent: it answered with HTTP status \(problem.status)\(leads); check the address"
       )
     }
-    if let kind = RequestRefusedError.Kind(word: kind), kind != .forbidden {
+    if let kind = RequestRefusedError.Kind(rawValue: kind), kind != .forbidden {
       if problem.changes.isEmpty { return RequestRefusedError(kind, problem.detail) }
       return RequestRefusedError(planChanged: problem.detail, problem.changes)
     }

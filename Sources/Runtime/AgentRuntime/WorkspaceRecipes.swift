@@ -1,11 +1,20 @@
+import Agent
 package import Basics
 import Glibc
+import RecipeEditing
 package import Recipes
 package import RunState
 
 extension Workspace {
   /// The folders whose recipes are served.
   package var recipeFolders: [String] { configuration.recipeFolders.map { Workspace.absolute($0, in: root) } }
+
+  /// The folders whose paths are kept from callers elsewhere.
+  func serverPaths(besides others: [String]) -> ServerPaths {
+    let secrets = configuration.secrets.files + configuration.secrets.ageFiles
+    let folders = secrets.map { Workspace.folder(of: Workspace.absolute($0, in: root)) }
+    return ServerPaths(root: root, others: [stateFolder] + recipeFolders + folders + others)
+  }
 
   /// Reads a recipe from kept texts or from disk, or returns why it cannot be read.
   ///

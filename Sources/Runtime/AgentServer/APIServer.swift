@@ -75,7 +75,7 @@ package final class APIServer: Sendable {
     self.settings = settings
     self.identity = identity
     self.time = time
-    authenticator = Authenticator(store: store, settings: settings, time: time)
+    authenticator = Authenticator(store: store, sessions: service.sessions, settings: settings, time: time)
     tools = ToolService(
       settings.tools, version: identity.program.split(separator: " ").last.map { String($0) } ?? identity.program,
       time: time)
@@ -214,13 +214,13 @@ package final class APIServer: Sendable {
     guard context.isPage else { return problem.response }
     if Entrance(path: request.rawPath) == .links {
       return LinkPages(
-        name: settings.name, contact: settings.contact, isSandbox: service.agent.isSandbox, clock: clock()
+        name: settings.name, contact: settings.contact, isSandbox: service.agent.isSandbox, clock: clock(for: request)
       ).problem(problem)
     }
     let isForm = request.method == "POST" && problem.kind != .foreignOrigin
     let path = isForm ? request.pageOfForm : request.query.items.isEmpty ? nil : request.rawPath
     return ProblemPage.response(
-      of: problem, page: path, isKnown: context.isKnown, isSandbox: service.agent.isSandbox)
+      of: problem, page: path, isKnown: context.isKnown, isSandbox: service.agent.isSandbox, clock: clock())
   }
 
   /// The answer without the secrets that are known now; of a stream, each event is masked.
@@ -261,10 +261,10 @@ package final class APIServer: Sendable {
       let local = entrance == .operations ? ExactHandler.caller(of: request) : nil
       if let local { caller = local } else { caller = try await authenticator.caller(of: request) }
     case .visitor:
-      guard let visitor = try await authenticator.visitor(of: request, service.sessions) else {
-        return unknown(request)
+      switch try await authenticator.visit(of: request) {
+      case .here(let visitor): caller = visitor
+      case .away(let end): return loginPage.answer(toUnknown: request, end)
       }
-      caller = visitor
     }
     context.isKnown = true
     if let scope = entrance.scope { try check(.token(scope), for: caller) }
@@ -304,15 +304,14 @@ package final class APIServer: Sendable {
     case .links:
       // The link is a permission to see what it shows, except for secrets.
       return masked(
-        try await LinkHandler(service: service, authenticator: authenticator, limit: linkLimit, clock: clock())
-          .answer(request))
+        try await LinkHandler(
+          service: service, authenticator: authenticator, limit: linkLimit, clock: clock(for: request)
+        ).answer(request))
     default:
       if let asset = PageAssets.answer(to: request) { return asset }
       guard let kind = ProblemPage.kind(at: request.rawPath) else {
         throw Problem(.noSuchPath, "there is nothing at \(request.rawPath.shortened)")
       }
-      // A kind under the name that it had before.
-      if !request.rawPath.hasSuffix(kind.name) { return Pages.redirect(ProblemPage.root + kind.name) }
       return ProblemPage.response(of: kind)
     }
   }
@@ -363,7 +362,7 @@ package final class APIServer: Sendable {
         if let body = try await Asked.body(answer, for: caller) { return body.response(hiding: store.secrets) }
         view = try await Asked.view(answer, for: caller)
       } catch {
-        throw Problem(error, withData: caller.seesData)
+        throw Problem(service.displayed(error, to: caller), withData: caller.seesData)
       }
       if view is NoContent { return HTTPServerResponse(status: head.status ?? status, headers: headers) }
       return try APIServer.response(view, status: head.status ?? status, headers)
@@ -411,14 +410,11 @@ package final class APIServer: Sendable {
 
   // MARK: Pages
 
+  /// The clock of the person who sends a request.
+  private func clock(for request: HTTPServerRequest) -> WallClock { ViewerZone.clock(clock(), for: request) }
+
   private var loginPage: LoginPage {
     LoginPage(authenticator: authenticator, sessions: service.sessions, isSandbox: service.agent.isSandbox)
-  }
-
-  /// The answer to a browser that hasn't logged in.
-  private func unknown(_ request: HTTPServerRequest) -> HTTPServerResponse {
-    request.method == "POST"
-      ? loginPage.answer(toForm: request) : Pages.redirect(pagePath("login", query: [("to", request.target)]))
   }
 
   private func page(_ request: HTTPServerRequest, _ caller: AgentCaller) async throws(Problem) -> HTTPServerResponse {
@@ -427,8 +423,8 @@ package final class APIServer: Sendable {
     let version = await PageVersion(of: request, parts, for: caller, in: service, at: time.now())
     if version.isSeen { return HTTPServerResponse(status: 204) }
     let asking = PageRequest(
-      http: request, caller: caller, parts: parts, agent: service, clock: clock(), isSandbox: service.agent.isSandbox,
-      version: version)
+      http: request, caller: caller, parts: parts, agent: service, clock: clock(for: request),
+      isSandbox: service.agent.isSandbox, version: version)
     if let answer = try await Pages.answer(asking) { return masked(answer) }
     throw Problem(.noSuchPath, "there is no page at \(path.shortened)")
   }

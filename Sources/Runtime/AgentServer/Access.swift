@@ -9,6 +9,7 @@ import RunState
 /// The checks of a request before anything is done.
 struct Authenticator: Sendable {
   let store: any StateStore
+  let sessions: SessionTable
   let settings: ServerSettings
   let time: any TimeSource
 
@@ -73,6 +74,7 @@ struct Authenticator: Sendable {
     guard !token.isExpired(at: time.now()) else {
       throw unauthorized("the token '\(token.name)' has expired; make a new one: errand token new \(token.name)")
     }
+    await sessions.note(token, at: time.now())
     return AgentCaller(token: token)
   }
 

@@ -27,9 +27,10 @@ struct FormHandler {
     if request.method == "POST", request.account == nil { try authenticator.checkIsOfPage(request) }
     guard request.body.count <= FormInbox.mostBytes else { throw Problem(.tooLarge, "a form has at most 64 KiB") }
     if entry.form.access == .login {
-      guard let caller = try await authenticator.visitor(of: request, service.sessions) else {
-        return request.method == "POST"
-          ? login.answer(toForm: request) : Pages.redirect(pagePath("login", query: [("to", request.target)]))
+      let caller: AgentCaller
+      switch try await authenticator.visit(of: request) {
+      case .here(let visitor): caller = visitor
+      case .away(let end): return login.answer(toUnknown: request, end)
       }
       guard caller.sees(recipe: entry.recipe) else { throw unknown }
       do throws(RequestRefusedError) { try caller.check([.start], "this form needs") } catch { throw Problem(error) }
@@ -91,7 +92,7 @@ struct FormHandler {
     case .linkIsUsed: return page.refusing(FormHandler.noLink, status: 403)
     case .tooMany(let span):
       return try await again(
-        "This form was sent too often. Send it again in \(span.rounded.written).", 429, after: span)
+        "This form was sent too often. Send it again in \(span.rounded.inWords).", 429, after: span)
     case .full, .unavailable: return try await again(later, 503, after: .seconds(5))
     }
   }

@@ -94,7 +94,7 @@ struct LinkHandler {
       let end = step.decision?.at ?? step.endedAt ?? run.endedAt ?? right.until
       return clock.now < end.advanced(by: LinkKey.remembered) ?? .latest ? known : nil
     } catch {
-      throw Problem(RequestRefusedError(error))
+      throw Problem(RequestRefusedError(error).mapTexts(service.agent.told))
     }
   }
 
@@ -119,26 +119,27 @@ struct LinkHandler {
   private func decide(_ known: Known, _ request: HTTPServerRequest) async throws(Problem) -> HTTPServerResponse {
     if let fault = request.formFault { throw Problem(.refusal(.request), fault) }
     let form = request.form
-    func again(_ fault: String?, _ faults: [String] = []) -> HTTPServerResponse {
+    func again(_ faults: [FormFault] = []) -> HTTPServerResponse {
       pages.question(
-        known.run, known.step, to: known.right.name, query: request.query, given: form, fault: fault, faults: faults,
-        status: 422)
+        known.run, known.step, to: known.right.name, query: request.query, given: form, faults: faults, status: 422)
     }
     let choice = form["choice"]
     let isAnswer = known.step.wait?.kind == .ask
-    guard isAnswer || choice == "approve" || choice == "reject" else { return again("Choose to approve or to reject.") }
+    guard isAnswer || choice == "approve" || choice == "reject" else {
+      return again([FormFault("Choose to approve or to reject.")])
+    }
     var name = known.right.name
     if name.isEmpty {
       let given = (form["name"] ?? "").trimmed
       guard (1...LinkHandler.mostOfName).contains(given.count), given.unicodeScalars.allSatisfy({ $0.value >= 0x20 })
-      else { return again("Give your name, in 1 to \(LinkHandler.mostOfName) characters.") }
+      else { return again([FormFault("Give your name, in 1 to \(LinkHandler.mostOfName) characters.", at: "name")]) }
       name = given + DecisionRecord.byLink
     }
     let comment = (form["comment"] ?? "").trimmed
     guard comment.count <= LinkHandler.mostOfComment else {
-      return again("The comment has at most \(LinkHandler.mostOfComment) characters.")
+      return again([FormFault("The comment has at most \(LinkHandler.mostOfComment) characters.", at: "comment")])
     }
-    guard let texts = isAnswer ? LinkPages.texts(form, for: known.step) : [:] else { return again(nil) }
+    guard let texts = isAnswer ? LinkPages.texts(form, for: known.step) : [:] else { return again() }
     var decision = DecisionRecord(
       isApproved: isAnswer || choice == "approve", by: name, at: authenticator.time.now(),
       comment: comment.isEmpty ? nil : comment, via: .link, link: known.link)
@@ -152,7 +153,7 @@ struct LinkHandler {
         try await service.decide(known.run.id, known.step.path, decision, seeing: seen)
       }
     } catch {
-      if error.kind == .inputs { return again(nil, error.faults.map(\.message)) }
+      if error.kind == .inputs { return again(LinkPages.faults(of: error)) }
       guard [.notAsked, .ended, .conflict].contains(error.kind), let now = try await settled(request, after: error)
       else { throw Problem(error) }
       // Another person was faster, or the same one pressed twice.

@@ -17,26 +17,33 @@ extension Authenticator {
     return "errand_session_\(Substring(port))"
   }
 
-  /// The caller of a page, by the browser's cookie or as programs are known; nil without a login.
-  func visitor(of request: HTTPServerRequest, _ sessions: SessionTable) async throws(Problem) -> AgentCaller? {
-    if request.account != nil || request.headers["Authorization"] != nil { return try await caller(of: request) }
-    guard let session = request.cookie(Authenticator.cookie(for: request)),
-      let visitor = sessions.visitor(of: session, at: time.now())
-    else {
-      return nil
+  /// Who asks for a page.
+  enum Visit {
+    case here(AgentCaller)
+    /// Without a login; with the reason if there was one.
+    case away(LoginEnd?)
+  }
+
+  /// The caller of a page, by the browser's cookie or as programs are known.
+  func visit(of request: HTTPServerRequest) async throws(Problem) -> Visit {
+    if request.account != nil || request.headers["Authorization"] != nil {
+      return .here(try await caller(of: request))
     }
-    if request.method != "GET", request.method != "HEAD" { try checkIsOfPage(request) }
-    switch visitor {
-    case .account(var caller):
-      (caller.isOwn, caller.isOnPage) = (false, true)
-      return caller
-    case .token(let digest):
+    guard let text = request.cookie(Authenticator.cookie(for: request)) else { return .away(nil) }
+    guard let session = await sessions.session(text) else { return .away(.ended) }
+    var token: TokenIssued?
+    if let digest = session.token {
       // A token that was revoked or has expired ends its sessions.
-      guard let token = await validToken(digest) else { return nil }
-      var caller = AgentCaller(token: token)
-      caller.isOnPage = true
-      return caller
+      token = await validToken(digest)
+      if token == nil { return .away(.token) }
     }
+    let now = time.now()
+    guard now < session.until else { return .away(.over) }
+    if request.method != "GET", request.method != "HEAD" { try checkIsOfPage(request) }
+    await sessions.note(token, session, at: now)
+    var caller = token.map { AgentCaller(token: $0) } ?? AgentCaller(name: session.name, account: session.account)
+    (caller.isOwn, caller.isOnPage) = (false, true)
+    return .here(caller)
   }
 
   /// Whether a form names the page that sent it, which `checkOrigin` compares.
@@ -46,7 +53,8 @@ extension Authenticator {
     }
   }
 
-  /// The cookie of a session.
+  /// The cookie of a session, which the browser keeps until the state has forgotten the session, so that the login page
+  /// can tell why it is over.
   func cookieHeader(_ session: String, lasting span: TimeSpan, for request: HTTPServerRequest) -> String {
     let isSecure = settings.publicURL?.hasPrefix("https://") ?? false
     return
@@ -54,16 +62,21 @@ extension Authenticator {
   }
 }
 
-extension HTTPServerRequest {
-  /// The value of a cookie (RFC 6265, section 4.2).
-  fileprivate func cookie(_ name: String) -> String? {
-    for field in headers.values("Cookie") {
-      for pair in field.split(separator: ";") {
-        let parts = pair.split(separator: "=", maxSplits: 1).map { String($0).trimmed }
-        if parts.count == 2, parts[0].hasSameScalars(as: name) { return parts[1] }
-      }
+/// Why a browser that was logged in isn't any more.
+enum LoginEnd: String {
+  /// It lasted as long as a login does.
+  case over
+  /// The token that it was made with was revoked or has expired.
+  case token
+  /// It was ended, or the state is another one.
+  case ended
+
+  var sentence: String {
+    switch self {
+    case .over: "Your login has ended: a login lasts \(SessionTable.sessionLifetime.inWords)."
+    case .token: "Your login has ended: its token was revoked or has expired."
+    case .ended: "Your login has ended: you were logged out, or many people have logged in since."
     }
-    return nil
   }
 }
 
@@ -92,7 +105,9 @@ struct LoginPage {
     let kept = LoginPage.kept(in: request)
     switch (request.rawPath, request.method) {
     case ("/logout", "POST"):
-      if let session = request.cookie(Authenticator.cookie(for: request)) { sessions.end(session) }
+      if let session = request.cookie(Authenticator.cookie(for: request)) {
+        try await recorded { () async throws(StateError) in try await sessions.end(session, at: now) }
+      }
       var response = Pages.redirect("/login")
       response.headers["Set-Cookie"] = authenticator.cookieHeader("", lasting: .zero, for: request)
       return response
@@ -104,11 +119,17 @@ struct LoginPage {
       guard token.scopes.contains(.read) else {
         return form(target, fault: "This token lacks the scope 'read', which the pages need.", keeping: kept)
       }
-      return enter(sessions.begin(for: .token(sha256: digest), at: now), target, keeping: kept, request)
+      let session = try await recorded { () async throws(StateError) in
+        try await sessions.begin(for: AgentCaller(token: token), at: now)
+      }
+      return enter(session, target, keeping: kept, request)
     case ("/login", _):
       // A client that only checks an address sends HEAD, and must not use up the link.
-      guard request.method == "GET", let link = request.query["link"] else { return form(target, fault: nil) }
-      guard let session = sessions.open(link: link, at: now) else {
+      guard request.method == "GET", let link = request.query["link"] else {
+        return form(target, fault: nil, end: request.query["why"].flatMap { LoginEnd(rawValue: $0) })
+      }
+      let opened = try await recorded { () async throws(StateError) in try await sessions.open(link: link, at: now) }
+      guard let session = opened else {
         return form(target, fault: "This link has been used, or a minute has passed. 'errand open' makes a new one.")
       }
       return enter(session, target, request)
@@ -117,15 +138,27 @@ struct LoginPage {
     }
   }
 
+  /// Calls the state, and turns its errors into problems.
+  private func recorded<Output>(_ body: () async throws(StateError) -> Output) async throws(Problem) -> Output {
+    do throws(StateError) { return try await body() } catch { throw Problem(RequestRefusedError(error)) }
+  }
+
+  /// The answer to a browser that isn't logged in, or no longer: it leads back to the page that was asked for.
+  func answer(toUnknown request: HTTPServerRequest, _ end: LoginEnd?) -> HTTPServerResponse {
+    if request.method == "POST" { return answer(toForm: request, end) }
+    return Pages.redirect(pagePath("login", query: [("to", request.target), ("why", end?.rawValue ?? "")]))
+  }
+
   /// The answer to a form that is sent without a login: what was typed is kept until there is one.
-  func answer(toForm request: HTTPServerRequest) -> HTTPServerResponse {
+  private func answer(toForm request: HTTPServerRequest, _ end: LoginEnd?) -> HTTPServerResponse {
+    let sentence = end?.sentence ?? "Your login has ended."
     if let fault = request.formFault {
-      return form(request.pageOfForm, fault: "Your login has ended, and the form can't be kept: \(fault).")
+      return form(request.pageOfForm, fault: "\(sentence) The form can't be kept: \(fault).")
     }
     return form(
       request.pageOfForm,
-      fault: "Your login has ended. The form was not sent; log in, and you can send it as it is.",
-      keeping: HTTPQuery([.init(LoginPage.path, request.rawPath)] + request.form.items))
+      fault: "\(sentence) The form was not sent; log in, and you can send it as it is.",
+      keeping: HTTPQuery([.init(LoginPage.path, request.rawPath)] + KeptForm.fields(of: request.form)))
   }
 
   /// The name of the path that a kept form goes to, among its fields.
@@ -147,11 +180,11 @@ struct LoginPage {
   /// Offers to send a kept form.
   private func offer(_ kept: HTTPQuery, _ target: String) -> HTTPServerResponse {
     let items = Array(kept.items.dropFirst())
-    let displayed = items.filter { !["key", "step"].contains($0.name) && !$0.value.isEmpty }.map { item in
-      (
-        item.name.hasPrefix("input.") ? String(item.name.dropFirst(6)) : item.name,
-        Markup?.some(.element("span", ["class": "lines-kept"], Markup(item.value.shortened(to: 2000))))
-      )
+    let displayed = KeptForm.filledIn(items).map { name, text in
+      let words: Markup =
+        text.map { .element("span", ["class": "lines-kept"], Markup($0.shortened(to: 2000))) }
+        ?? .element("span", ["class": "quiet"], "not kept, because it isn't the name of a secret (@secret:NAME)")
+      return (name, Markup?.some(words))
     }
     return frame(
       "Send the form",
@@ -175,16 +208,20 @@ struct LoginPage {
   ) -> HTTPServerResponse {
     var response = kept.items.isEmpty ? Pages.redirect(target) : offer(kept, target)
     response.headers["Set-Cookie"] = authenticator.cookieHeader(
-      session, lasting: SessionTable.sessionLifetime, for: request)
+      session, lasting: SessionTable.sessionLifetime + SessionBegan.remembered, for: request)
     return response
   }
 
   private func form(
-    _ target: String, fault: String?, keeping kept: HTTPQuery = HTTPQuery()
+    _ target: String, fault: String?, end: LoginEnd? = nil, keeping kept: HTTPQuery = HTTPQuery()
   ) -> HTTPServerResponse {
     var parts: [Markup] = [.element("h1", [:], "Log in")]
     if let name = authenticator.settings.name {
       parts.append(.element("p", [:], "These are the pages of ", .element("strong", [:], Markup(name)), "."))
+    }
+    if let end {
+      let back = target == "/" ? "" : " Log in, and you see the page that you asked for."
+      parts.append(.element("p", ["class": "notice", "role": "status"], Markup(end.sentence + back)))
     }
     if let fault { parts.append(.element("p", ["class": "notice fault", "role": "alert"], Markup(fault))) }
     parts.append(

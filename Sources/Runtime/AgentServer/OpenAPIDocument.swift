@@ -215,6 +215,15 @@ package enum OpenAPIDocument {
         "type": .string("array"), "items": .object(["type": .string("string")]),
         "description": .string("The differences from the plan; with the kind planChanged."),
       ]),
+      "current": .object([
+        "type": .string("object"),
+        "description": .string("The content that a file has now, if it isn't the one that was edited."),
+        "properties": .object([
+          "text": .object(["type": .string("string")]),
+          "digest": .object(["type": .string("string"), "description": .string("The SHA-256 of its bytes.")]),
+        ]),
+        "required": .list([.string("text"), .string("digest")]),
+      ]),
       "faults": .object([
         "type": .string("array"),
         "items": .object([

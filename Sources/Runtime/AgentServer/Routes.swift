@@ -2,6 +2,7 @@
 import Agent
 import AgentPages
 import Operations
+import RunState
 import ActionKit
 import Basics
 import HTTPServer
@@ -24,8 +25,11 @@ enum Routes {
   /// Finds the operation of a request below the API's root.
   static func operation(_ method: String, _ path: String) throws(Problem) -> RoutedOperation {
     let wanted = segments(of: path)
-    var methods: [String] = []
-    for (operation, route, segments) in all where segments.count == wanted.count {
+    // A path that is declared word for word isn't a parameter's value, such as 'count' a run's name.
+    let isLiteral = all.contains { $0.segments == wanted }
+    var methods: Set<String> = []
+    for (operation, route, segments) in all
+    where segments.count == wanted.count && (!isLiteral || segments == wanted) {
       var parts: [(name: String, text: String)] = []
       let isSame = zip(segments, wanted).allSatisfy { segment, text in
         guard let name = parameter(in: segment) else { return segment == text }
@@ -40,8 +44,8 @@ enum Routes {
       if route.method.rawValue == method || (method == "HEAD" && route.method == .get) {
         return RoutedOperation(operation: operation, route: route, parts: parts)
       }
-      methods.append(route.method.rawValue)
-      if route.method == .get { methods.append("HEAD") }
+      methods.insert(route.method.rawValue)
+      if route.method == .get { methods.insert("HEAD") }
     }
     guard !methods.isEmpty else {
       throw Problem(.noSuchPath, "there is nothing at \(apiRoot)\(path); see \(apiRoot)/openapi.json")
@@ -104,6 +108,7 @@ extension RoutedOperation {
       guard !key.isEmpty, key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
         throw Problem(.refusal(.request), "an Idempotency-Key consists of visible ASCII characters without spaces")
       }
+      if let fault = use.member == nil ? RunKey.fault(of: key) : nil { throw Problem(.refusal(.request), fault) }
       if let name = use.member {
         let key = Value.string(RoutedOperation.unquoted(key))
         if let given = line[name], given != key {

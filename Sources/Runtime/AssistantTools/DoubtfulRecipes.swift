@@ -16,7 +16,7 @@ extension ToolCaller {
   ///
   /// One whose name another tool has is found by the name of its file.
   func doubtfulRecipes(besides tools: [ToolRecord], _ settings: ToolSettings) async -> [ToolRecord] {
-    let listed = try? await ask(ListRecipes())
+    let listed = try? await ask(ListRecipes.with { $0.brief = true })
     var found: [ToolRecord] = []
     for recipe in listed?.recipes ?? [] where recipe.isFaulty {
       let faults = recipe.findings.filter { $0.severity == "error" }

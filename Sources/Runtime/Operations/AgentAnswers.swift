@@ -105,6 +105,7 @@ package struct DecisionAnswer: FieldSet {
 /// One step of a run.
 package struct StepAnswer: FieldSet {
   @Field("The step's path, such as book or put[3]/write.") package var path: String
+  @Field("The name that the recipe gives the step; in lists of a run's steps.") package var name: String?
   @Field("The status.") package var status: String
   @Field("When it began.") package var startedAt: Timestamp
   @Field("When it ended.") package var endedAt: Timestamp?
@@ -157,6 +158,8 @@ package struct RunAnswer: FieldSet {
   @Field("Whether the run uses made-up services.") package var isSandbox: Bool?
   @Field("The error of a failed run.") package var error: ErrorAnswer?
   @Field("The inputs, with secrets masked; with the scope data.") package var inputs: Value?
+  @Field("In lists: the inputs as short texts, with secrets masked; with the scope data.")
+  package var inputsInShort: Value?
   @Field("The outputs, if they aren't large; with the scope data.") package var outputs: Value?
   @Field("How many steps have begun.") package var stepCount: Int?
   @Field("The steps that wait, are being retried or need a person; at most 100.") package var openSteps: [StepAnswer] =
@@ -170,6 +173,7 @@ package struct RunAnswer: FieldSet {
     error = record.error.map { ErrorAnswer($0, withData: withData) }
     isSandbox = record.origin.sandbox
     stepCount = record.steps.count
+    inputsInShort = nil
     guard withData else { return }
     inputs = record.origin.inputs.asPlainJSON
     if case .inline(let value)? = record.outputs { outputs = value.asPlainJSON }
@@ -185,7 +189,9 @@ package struct RunAnswer: FieldSet {
     endedAt = record.endedAt
     wakeAt = record.wakeAt
     cause = CauseAnswer(record.origin.cause, withData: withData)
-    openSteps = record.listed.stepsInOrder.map { StepAnswer($0, withData: withData) }
+    let listed = record.listed
+    openSteps = listed.stepsInOrder.filter { $0.status != .running }.map { StepAnswer($0, withData: withData) }
+    inputsInShort = withData ? listed.origin.inputs : nil
   }
 
   /// A finished run as lists show it.
@@ -196,6 +202,8 @@ package struct RunAnswer: FieldSet {
     reason = withData ? summary.reason : nil
     createdAt = summary.createdAt
     endedAt = summary.endedAt
+    cause = summary.cause.map { CauseAnswer($0, withData: withData) }
+    inputsInShort = withData ? summary.inputs : nil
   }
 }
 
@@ -276,8 +284,31 @@ package struct ActionListAnswer: FieldSet {
 package struct StepListAnswer: FieldSet {
   @Field("The steps, in the order of their start.") package var items: [StepAnswer]
   @Field("Where to continue, if there are more.") package var next: Int?
+  @Field("With 'outlined': the steps in the order of the recipe.") package var outline: [OutlinedStepAnswer] = []
 
   package init() {}
+}
+
+/// A step in the order of the recipe, or a heading of steps.
+package struct OutlinedStepAnswer: FieldSet {
+  @Field("The path of the step; of a heading, the path that those of its steps begin with.") package var path: String
+  @Field("The id, or # and the number of a step without one; of a heading, the name of a branch or a case.")
+  package var title: String
+  @Field("The name that the recipe gives the step.") package var name: String?
+  @Field("How many steps it is inside.") package var depth: Int
+  @Field("Whether it is a heading.") package var isHeading: Bool?
+  @Field("The status, if the step has begun.") package var status: String?
+
+  package init() {}
+
+  init(_ step: OutlinedStep) {
+    path = step.path
+    title = step.title
+    name = step.name
+    depth = step.depth
+    isHeading = step.isHeading ? true : nil
+    status = step.status?.rawValue
+  }
 }
 
 /// Why a run is in its state, or why a schedule ran or didn't.
@@ -326,6 +357,10 @@ package struct RecipeAnswer: FieldSet {
   @Field("The JSON Schema of the inputs.") package var inputs: Value?
   @Field("The ids of the recipe's schedules.") package var schedules: [String] = []
   @Field("The effects of the actions that the recipe can call, by name.") package var actions: [String: String] = [:]
+  @Field("In a list: the latest results of the last 60 days, at most ten, the latest first.")
+  package var latest: [ResultAnswer] = []
+  @Field("In a list: the next slot of its schedules.") package var next: Timestamp?
+  @Field("In a list: how many of its schedules are paused.") package var pausedSchedules: Int?
   @Field("The text of the file.") package var text: String?
   @Field("The findings of the check, errors and warnings.") package var findings: [FindingAnswer] = []
 
@@ -478,6 +513,8 @@ package struct ConnectionListAnswer: FieldSet {
   @Field("The connections of errand.yaml.") package var connections: [ConnectionAnswer]
   @Field("The secrets that recipes and connections need, in the order of their names.")
   package var secrets: [SecretAnswer]
+  @Field("The names of these and of all other secrets that are known without running a program.")
+  package var secretNames: [String] = []
 
   package init() {}
 }
@@ -551,10 +588,13 @@ package struct ScheduleAnswer: FieldSet {
   @Field("Its open runs, oldest first.") package var openRuns: [String] = []
   @Field("Its latest run.") package var lastRun: String?
   @Field("The status of its run that ended last.") package var lastStatus: String?
+  @Field("The first slot whose start waits, or that is due and not decided.") package var lateSince: Timestamp?
+  @Field("The inputs that it gives its runs; with the scope data, and where one schedule is asked for.")
+  package var inputs: [ScheduleInputAnswer] = []
 
   package init() {}
 
-  package init(_ record: ScheduleRecord, when words: String?, withData: Bool) {
+  package init(_ record: ScheduleRecord, when words: String?, late: Timestamp? = nil, withData: Bool) {
     id = record.id
     when = words
     recipe = record.recipe
@@ -569,6 +609,24 @@ package struct ScheduleAnswer: FieldSet {
     openRuns = record.openRuns
     lastRun = record.lastRun
     lastStatus = record.lastStatus?.rawValue
+    lateSince = late
+  }
+}
+
+/// An input that a schedule gives its runs.
+package struct ScheduleInputAnswer: FieldSet {
+  @Field("The input's name.") package var name: String
+  @Field("The value.") package var value: Value?
+  @Field("The name of a secret, whose value the agent reads when a run needs it.") package var secret: String?
+  @Field("The expression that computes the value for each run.") package var computed: String?
+
+  package init() {}
+
+  package init(_ input: ScheduleInput) {
+    name = input.name
+    value = input.value
+    secret = input.secret
+    computed = input.computed
   }
 }
 
@@ -632,6 +690,8 @@ package struct StatusAnswer: FieldSet {
   @Field("How many schedules the agent has.") package var schedules: Int?
   @Field("The next slot.") package var nextSlot: Timestamp?
   @Field("How many faults the recipes have.") package var faults: Int?
+  @Field("How many bytes the state takes on its disk or in its database, if that was asked for.")
+  package var bytes: Int?
 
   package init() {}
 }

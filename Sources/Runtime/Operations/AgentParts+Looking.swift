@@ -11,15 +11,12 @@ extension AgentParts {
     var query = query
     query.limit = ListLimit.clamped(query.limit)
     var (open, count): ([RunRecord], Int) = ([], 0)
-    let statuses = query.statuses.isEmpty ? nil : Set(query.statuses)
     let lastOpen = query.isPaged ? query.after.flatMap(RunListQuery.openRun) : nil
     // Also where no finished run is asked for.
     if let cursor = query.after, lastOpen == nil { _ = try RunListQuery.placed(cursor) }
-    if query.after == nil || lastOpen != nil, statuses?.allSatisfy(\.isEnded) != true {
-      var asked = OpenRunQuery(recipe: query.recipe, statuses: statuses)
-      (asked.createdFrom, asked.createdBefore) = (query.since, query.until)
-      (asked.idBefore, asked.needsPerson, asked.recipes) = (lastOpen, query.needsPerson, query.seen)
-      asked.retriesOf = query.retriesOf
+    if query.failure == nil, query.after == nil || lastOpen != nil, query.hasOpenRuns {
+      var asked = query.ofOpenRuns
+      asked.idBefore = lastOpen
       (open, count) = await store.latestOpenRuns(asked, limit: query.isPaged ? query.limit : .max)
     }
     open = open.map(\.listed)
@@ -28,17 +25,10 @@ extension AgentParts {
       return RunList(open: open, next: next, openCount: count, unclaimable: try await unclaimable(open))
     }
     let rest = query.isPaged ? query.limit - open.count : query.limit
-    var history = HistoryQuery(limit: rest + 1, recipe: query.recipe, statuses: statuses)
-    (history.createdFrom, history.endedFrom) = (query.since, query.endedSince)
-    (history.createdBefore, history.retriesOf) = (query.until, query.retriesOf)
     var finished: [RunSummary] = []
-    // The history is found by recipe.
-    let recipes: [String?] = query.recipe == nil && !query.seen.isEmpty ? query.seen : [query.recipe]
-    for recipe in recipes {
-      history.recipe = recipe
-      finished += try await finishedRuns(history, after: lastOpen == nil ? query.after : nil)
-    }
-    if recipes.count > 1 {
+    let asked = query.hasFinishedRuns ? query.ofFinishedRuns(limit: rest + 1) : []
+    for history in asked { finished += try await finishedRuns(history, after: lastOpen == nil ? query.after : nil) }
+    if asked.count > 1 {
       finished.sort { $0.endedAt == $1.endedAt ? $1.id.precedesByScalars($0.id) : $0.endedAt > $1.endedAt }
     }
     let hasMore = finished.count > rest
@@ -47,6 +37,20 @@ extension AgentParts {
     return RunList(
       open: open, finished: finished, next: hasMore ? next : nil, openCount: count,
       unclaimable: try await unclaimable(open))
+  }
+
+  /// How many runs match, by status.
+  func counts(_ query: RunListQuery) async throws(RequestRefusedError) -> RunCounts {
+    var counts = RunCounts()
+    if query.hasOpenRuns {
+      for run in await store.openRuns(query.ofOpenRuns) { counts.add(run.status) }
+    }
+    for history in query.hasFinishedRuns ? query.ofFinishedRuns(limit: 0) : [] {
+      let finished = try await kept { () async throws(StateError) in try await store.finishedRunCounts(history) }
+      for status in RunStatus.allCases where finished[status] > 0 { counts.add(status, finished[status]) }
+      counts.isWhole = counts.isWhole && finished.isWhole
+    }
+    return counts
   }
 
   /// A text that changes with everything that answers to a caller may be made of, where that is counted; nil otherwise.
@@ -76,7 +80,25 @@ extension AgentParts {
       let list = try await runs(try query.narrowed(to: recipes))
       return recipes.areAll ? list : list.limited(to: recipes)
     } catch {
-      throw error.displayed(to: caller)
+      throw displayed(error, to: caller)
+    }
+  }
+
+  /// The path of a file from the folder of errand.yaml; nil if it is elsewhere.
+  func nameForPeople(ofFile path: String) -> String? {
+    guard let root = served?.root, path.hasPrefix("\(root)/") else { return nil }
+    return String(path.dropFirst(root.count + 1))
+  }
+
+  /// The sentence about the input that names the zone of a text's times.
+  static let zoneSummary =
+    "The time zone of the times in the text, such as Europe/Paris; the folder's if left out."
+
+  /// The zone of a name; nil without one.
+  static func zone(named name: String?) throws(RequestRefusedError) -> TimeZoneRules? {
+    guard let name else { return nil }
+    do throws(TimeZoneError) { return try TimeZoneDatabase.system.rules(named: name) } catch {
+      throw RequestRefusedError(.request, error.message)
     }
   }
 
@@ -221,7 +243,8 @@ extension AgentParts {
       }
       records.append(schedule)
     }
-    return ListSchedules.Answer(records, words: agent.isServing ? await schedules?.words ?? [:] : [:])
+    guard agent.isServing, let schedules else { return ListSchedules.Answer(records, words: [:]) }
+    return ListSchedules.Answer(records, words: await schedules.words, late: await schedules.late)
   }
 }
 

@@ -26,8 +26,12 @@ package struct AgentParts: Sendable {
   let survey: ServedRecipes.Survey?
   /// Nil where recipes aren't read.
   var served: ServedRecipes?
+  /// Nil where no files are edited.
+  var editor: FileEditor?
   /// The browsers that are logged in.
-  package let sessions = SessionTable()
+  package let sessions: SessionTable
+  /// The requests to read the configuration again.
+  package let reloading = Reloading()
   /// Distinguishes what this agent answers from the answers of the agent before a restart, and can't be guessed.
   let nonce = [UInt8].random(16).hexadecimal
 

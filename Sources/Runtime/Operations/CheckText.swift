@@ -1,6 +1,7 @@
 package import ActionKit
 package import Agent
 import Basics
+import RecipeEditing
 import Recipes
 package import RunState
 
@@ -45,8 +46,11 @@ package struct CheckText: Operation {
       throw RequestRefusedError(.request, "a recipe of \(text.utf8.count) bytes isn't checked; it may have 256 KiB")
     }
     let environment = try await agent.steered().environmentOfTexts()
-    let checked = Recipe.check(Source(name: file, text: text), in: environment)
-    return Answer(Diagnostics(checked.diagnostics).list.map { FindingRecord($0) })
+    let now = agent.time.now()
+    let folder = EditorFolder(
+      catalog: environment.catalog, environment: { _ in environment }, files: { [] }, secretNames: { [] }, now: { now })
+    return Answer(
+      EditorService(folder).faults(of: Source(name: file, text: text)).map { FindingRecord($0) })
   }
 
   package static func view(_ answer: Answer, for caller: AgentCaller) -> FindingListAnswer {

@@ -17,6 +17,8 @@ package struct ExplainRun: Operation {
   @Field("Whether to leave out how far instants are from now, so that the text stays the same while nothing happens.")
   package var timeless = false
 
+  @Field(AgentParts.zoneSummary) package var zone: String?
+
   package init() {}
 
   package var target: RunName { RunName(run) }
@@ -24,6 +26,7 @@ package struct ExplainRun: Operation {
   package func run(
     on run: RunReference, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> ExplainedThing {
+    let zone = try AgentParts.zone(named: zone)
     var record = try await agent.stored(run.id).record()
     let isAlone = alone || !caller.recipes.isEmpty
     if isAlone { record = record.alone }
@@ -35,12 +38,13 @@ package struct ExplainRun: Operation {
     }
     let isServing = agent.agent.isServing
     guard let explain = agent.explain else {
-      var clock = WallClock(.utc, now: facts.now)
+      var clock = WallClock(zone ?? .utc, now: facts.now)
       clock.tellsDistance = !timeless
       return ExplainedThing(
         id: record.id, Explanation(of: facts, clock: clock, isServed: isServing, holder: answer.holder))
     }
-    return ExplainedThing(id: record.id, await explain(facts, isServing, answer.holder, !timeless))
+    let explanation = await explain(facts, isServing, answer.holder, zone, !timeless)
+    return ExplainedThing(id: record.id, explanation.mapTexts { agent.displayed($0, to: caller) })
   }
 
   package static func view(_ answer: ExplainedThing, for caller: AgentCaller) -> ExplanationAnswer {

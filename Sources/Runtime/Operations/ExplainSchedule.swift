@@ -15,6 +15,7 @@ package struct ExplainSchedule: Operation {
 
   @Field("The schedule's id.") package var id: String
   @Field("Explains the slot at this instant, or the last one before it; now if left out.") package var at: Timestamp?
+  @Field(AgentParts.zoneSummary) package var zone: String?
 
   package init() {}
 
@@ -24,6 +25,7 @@ package struct ExplainSchedule: Operation {
     on known: KnownScheduleID, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> ExplainedThing {
     let now = agent.time.now()
+    let zone = try AgentParts.zone(named: zone)
     let host = try agent.steered()
     var schedule = try await host.schedule(known.id)
     schedule.base = agent.sessions.base
@@ -39,9 +41,9 @@ package struct ExplainSchedule: Operation {
       try? await agent.find($0, for: caller)
     }
     facts.fault = await host.fault(ofFile: schedule.record.file)
-    let own = agent.clock?(now) ?? WallClock(.utc, now: now)
-    return ExplainedThing(
-      id: schedule.record.id, Explanation(of: facts, clock: schedule.clock(own), isServed: await agent.isDeciding))
+    let own = zone.map { WallClock($0, now: now) } ?? agent.clock?(now) ?? WallClock(.utc, now: now)
+    let explanation = Explanation(of: facts, clock: schedule.clock(own), isServed: await agent.isDeciding)
+    return ExplainedThing(id: schedule.record.id, explanation.mapTexts { agent.displayed($0, to: caller) })
   }
 
   package static func view(_ answer: ExplainedThing, for caller: AgentCaller) -> ExplanationAnswer {

@@ -33,7 +33,7 @@ package struct IssueLink: Operation {
     on _: Everything, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> Answer {
     let base = try agent.base()
-    return Answer("\(base)/login?link=\(agent.sessions.makeLink(for: .account(caller), at: agent.time.now()))")
+    return Answer("\(base)/login?link=\(agent.sessions.makeLink(for: caller, at: agent.time.now()))")
   }
 
   package static func view(_ answer: Answer, for caller: AgentCaller) -> NoContent { NoContent() }

@@ -63,7 +63,8 @@ extension ScheduleHost {
         agent: AgentStatus(
           pid: 0, version: schedules.program, isServing: true, since: schedules.time.now(), folder: "",
           isSandbox: schedules.isSandbox),
-        schedules: schedules, explain: nil, clock: nil, planner: nil, survey: nil)
+        schedules: schedules, explain: nil, clock: nil, planner: nil, survey: nil,
+        sessions: SessionTable(store))
       let operation = try OperationList.read(line)
       return store.secrets.displayed(try await agent.performed(operation, for: caller).exact())
     } catch {

@@ -30,7 +30,7 @@ package struct ListApprovals: Operation {
       cursor.map { $0.precedesByScalars(run.id) } ?? true && run.steps.askPerson
     }
     let page = asking.prefix(limit).map(\.listed)
-    return RunList(open: page, next: asking.count > limit ? page.last?.id : nil)
+    return RunList(open: page, next: asking.count > limit ? page.last?.id : nil, openCount: asking.count)
   }
 
   package static func view(_ list: RunList, for caller: AgentCaller) -> ApprovalListAnswer {

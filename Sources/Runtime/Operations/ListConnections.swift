@@ -18,29 +18,38 @@ package struct ListConnections: Operation {
   package struct Answer: Record, UnlimitedAnswer {
     package var connections: [ConnectionRecord]
     package var secrets: [SecretRecord]
+    /// The names of the secrets that are needed, and of all that are known without running a program.
+    package var names: [String]
 
-    package init(_ connections: [ConnectionRecord], secrets: [SecretRecord]) {
-      self.connections = connections
-      self.secrets = secrets
+    package init(_ survey: ConnectionsAndSecrets) {
+      connections = survey.connections
+      secrets = survey.secrets
+      names = survey.names
     }
 
     package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
       connections = try member("connections", record?.connections)
       secrets = try member("secrets", record?.secrets)
+      names = try member("names", record?.names, default: [])
     }
   }
 
   package func run(
     on everything: Everything, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> Answer {
-    let (connections, secrets) = await agent.survey?() ?? ([], [])
-    return Answer(connections, secrets: secrets)
+    var answer = Answer(await agent.survey?() ?? ConnectionsAndSecrets())
+    for index in answer.secrets.indices {
+      answer.secrets[index].source = answer.secrets[index].source.map { agent.displayed($0, to: caller) }
+      answer.secrets[index].fault = answer.secrets[index].fault.map { agent.displayed($0, to: caller) }
+    }
+    return answer
   }
 
   package static func view(_ answer: Answer, for caller: AgentCaller) -> ConnectionListAnswer {
     filled(ConnectionListAnswer()) {
       $0.connections = answer.connections.map { ConnectionAnswer($0, withData: caller.seesData) }
       $0.secrets = answer.secrets.map { SecretAnswer($0, withData: caller.seesData) }
+      $0.secretNames = answer.names
     }
   }
 }

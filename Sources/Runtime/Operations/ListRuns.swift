@@ -3,7 +3,7 @@ package import Agent
 package import Basics
 package import RunState
 
-package struct ListRuns: Operation {
+package struct ListRuns: Operation, RunFiltering {
   package static let name = "runs"
   package static let summary = "Lists the open runs, and the latest finished ones."
   package static let scopes = Scopes.token(.read)
@@ -13,10 +13,15 @@ package struct ListRuns: Operation {
 
   @Field("How many runs to list at most; without 'paged', how many finished ones.", .range(0...ListLimit.most)) package
     var limit = 20
-  @Field("Only runs of this recipe.") package var recipe: String?
-  @Field("Only runs with one of these statuses.") package var status: [Word<RunStatus>] = []
-  @Field("Only runs created at this instant or later.") package var since: Timestamp?
-  @Field("Only runs created before this instant.") package var until: Timestamp?
+  @Field(FilterWords.recipe) package var recipe: String?
+  @Field(FilterWords.recipePart, .minLength(1), .maxLength(FilterWords.longest)) package var recipePart: String?
+  @Field(FilterWords.status) package var status: [Word<RunStatus>] = []
+  @Field(FilterWords.since) package var since: Timestamp?
+  @Field(FilterWords.until) package var until: Timestamp?
+  @Field(FilterWords.text, .minLength(1), .maxLength(FilterWords.longest)) package var text: String?
+  @Field(FilterWords.input, .maxLength(FilterWords.mostInputs)) package var input: [String] = []
+  @Field(FilterWords.cause) package var cause: [Word<RunCause.Kind>] = []
+  @Field(FilterWords.failure, .minLength(1), .maxLength(FilterWords.longest)) package var failure: String?
   @Field("Where this page starts: 'next' of the page before.", .minLength(1)) package var cursor: String?
   @Field("Whether to list the open runs in pages, too. Otherwise the first page has all of them.")
   package var paged = false
@@ -29,11 +34,8 @@ package struct ListRuns: Operation {
   /// The request for the runs of a query, without the members that only pages use.
   package init(_ query: RunListQuery) {
     self.init()
+    fill(from: query)
     limit = query.limit
-    recipe = query.recipe
-    status = query.statuses.map { Word($0) }
-    since = query.since
-    until = query.until
     cursor = query.after
     paged = query.isPaged
     needsPerson = query.needsPerson
@@ -41,13 +43,13 @@ package struct ListRuns: Operation {
   }
 
   package var target: Void { () }
+  package var moreScopes: Set<TokenScope> { scopesOfFilter }
 
   package func run(
     on visible: VisibleRecipes, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> RunList {
-    let query = RunListQuery(
-      limit: limit, recipe: recipe, seen: recipes, statuses: status.map(\.word), since: since, until: until,
-      after: cursor, isPaged: paged, needsPerson: needsPerson)
+    var query = try query(limit: limit)
+    (query.seen, query.after, query.isPaged, query.needsPerson) = (recipes, cursor, paged, needsPerson)
     return try await agent.runs(try query.narrowed(to: visible))
   }
 

@@ -12,6 +12,7 @@ package struct ListSlots: Operation {
   package static let page: String? = "/schedules/{id}"
 
   @Field("Only slots of this schedule.") package var schedule: String?
+  @Field("Only slots of the schedules of these recipes.") package var recipes: [String] = []
   @Field("How many slots to list at most.", .range(0...ListLimit.most)) package var limit = 20
   @Field("Only slots at this instant or later.") package var from: Timestamp?
   @Field("Only slots before this instant.") package var before: Timestamp?
@@ -23,6 +24,7 @@ package struct ListSlots: Operation {
     self.init()
     schedule = query.schedule
     limit = query.limit
+    recipes = query.recipes
     from = query.from
     before = query.before
     cursor = query.after
@@ -36,7 +38,8 @@ package struct ListSlots: Operation {
     // One more shows whether there is a next page.
     let limit = ListLimit.clamped(limit)
     var query = SlotQuery(limit: limit + 1, schedule: schedules.only, from: from, before: before, after: cursor)
-    query.recipes = schedules.recipes.names
+    guard let recipes = schedules.recipes.narrowed(to: recipes) else { return SlotRecords([]) }
+    query.recipes = recipes
     var slots = try await agent.slots(query)
     guard slots.count > limit else { return SlotRecords(slots) }
     slots.removeLast(slots.count - limit)

@@ -16,9 +16,13 @@ package struct ListTokens: Operation {
 
   package func run(
     on _: Everything, in agent: AgentParts, for caller: AgentCaller
-  ) async throws(RequestRefusedError) -> TokenList { TokenList(await agent.store.tokens()) }
+  ) async throws(RequestRefusedError) -> TokenList {
+    TokenList(await agent.store.tokens(), deciders: await agent.schedules?.deciders ?? [:])
+  }
 
   package static func view(_ tokens: TokenList, for caller: AgentCaller) -> TokenListAnswer {
-    filled(TokenListAnswer()) { $0.items = tokens.tokens.map { TokenAnswer($0) } }
+    filled(TokenListAnswer()) {
+      $0.items = tokens.tokens.map { TokenAnswer($0, decidesIn: tokens.deciders[$0.name] ?? []) }
+    }
   }
 }

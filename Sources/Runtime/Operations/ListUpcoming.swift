@@ -12,6 +12,7 @@ package struct ListUpcoming: Operation {
   package static let page: String? = "/schedules"
 
   @Field("Only slots of this schedule.") package var schedule: String?
+  @Field("Only slots of the schedules of these recipes.") package var recipes: [String] = []
   @Field("How many slots to list at most.", .range(0...ListLimit.mostComing)) package var limit = 20
   @Field("Only slots at this instant or later.") package var from: Timestamp?
   @Field("Only slots before this instant.") package var before: Timestamp?
@@ -40,7 +41,8 @@ package struct ListUpcoming: Operation {
   ) async throws(RequestRefusedError) -> Answer {
     let limit = ListLimit.clamped(limit, to: ListLimit.mostComing)
     var query = SlotQuery(limit: limit, schedule: schedules.only, from: from, before: before, isFirst: first)
-    query.recipes = schedules.recipes.names
+    guard let recipes = schedules.recipes.narrowed(to: recipes) else { return Answer([]) }
+    query.recipes = recipes
     return Answer(try await agent.steered().upcoming(query))
   }
 

@@ -37,10 +37,17 @@ package struct LocalAgent: Sendable {
         host, store, time: time, program: status.version, isSandbox: status.isSandbox, serving: $0,
         perform: { await ScheduleHost.answer($0, by: $1) })
     }
-    service = AgentParts(
+    var parts = AgentParts(
       host: host, store: store, time: time, agent: status, schedules: schedules,
       explain: served?.explain, clock: served?.clock, planner: served?.plan, survey: served?.survey,
-      served: served)
+      served: served, sessions: SessionTable(store))
+    let reloading = parts.reloading
+    parts.editor = served?.editing.map { editing in
+      var editing = editing
+      editing.reload = editing.reload ?? { await reloading.failure() }
+      return FileEditor(editing, time: time)
+    }
+    service = parts
   }
 
   /// Starts to serve: reads the recipes, resumes every open run, and fires schedules.

@@ -33,8 +33,8 @@ extension Operation {
         throw refusal("'\(name.shortened(to: 80))' is not known")
       }
       // An input is left out, and not written as null, as its schema says.
-      if member.value.isNull, !field.type.isAnything {
-        throw refusal("'\(name)' must be \(field.type.wanted), but found null")
+      if let (path, type) = field.type.null(in: member.value, at: name) {
+        throw refusal("'\(path)' must be \(type.wanted), but found null")
       }
     }
     for field in fields where field.isRequired && inputs[field.name] == nil {
@@ -57,7 +57,20 @@ extension Operation {
 }
 
 extension FieldType {
-  fileprivate var isAnything: Bool { if case .dyn = self { true } else { false } }
+  private var isAnything: Bool { if case .dyn = self { true } else { false } }
+
+  /// The path of the first null in a value where the type has none, and the type there.
+  fileprivate func null(in value: Value, at path: String) -> (path: String, type: FieldType)? {
+    if value.isNull { return isAnything ? nil : (path, self) }
+    guard let schema = nested?.schema else { return nil }
+    for part in value.list ?? [value] {
+      for member in part.map?.members ?? [] {
+        guard let name = member.name, let field = schema.field(named: name) else { continue }
+        if let found = field.type.null(in: member.value, at: "\(path).\(name)") { return found }
+      }
+    }
+    return nil
+  }
 }
 
 /// A record as a field, for errand's own operations.

@@ -59,7 +59,7 @@ extension AgentParts {
       if !caller.recipes.isEmpty { answer = answer.limited(to: VisibleRecipes(caller.recipes)) }
       return answer
     } catch {
-      throw error.displayed(to: caller)
+      throw displayed(error, to: caller)
     }
   }
 
@@ -75,15 +75,31 @@ extension AgentParts {
       let target = try await admitted(operation, for: caller)
       try await operation.run(on: target, in: self, for: caller, to: seen)
     } catch {
-      throw error.displayed(to: caller)
+      throw displayed(error, to: caller)
     }
   }
 
   /// Refuses an operation that its caller may not run, or whose target the caller doesn't find.
   package func check(_ operation: some Operation, for caller: AgentCaller) async throws(RequestRefusedError) {
     do throws(RequestRefusedError) { _ = try await admitted(operation, for: caller) } catch {
-      throw error.displayed(to: caller)
+      throw displayed(error, to: caller)
     }
+  }
+
+  /// A refusal as its caller sees it: without other recipes than its own, and elsewhere without paths of this machine.
+  package func displayed(_ refusal: RequestRefusedError, to caller: AgentCaller) -> RequestRefusedError {
+    let displayed = refusal.displayed(to: caller)
+    return caller.isElsewhere ? displayed.mapTexts(agent.told) : displayed
+  }
+
+  /// A recipe as its caller sees it.
+  func displayed(_ recipe: RecipeRecord, to caller: AgentCaller) -> RecipeRecord {
+    caller.isElsewhere ? recipe.told(by: agent.paths) : recipe
+  }
+
+  /// A text of the agent as its caller sees it.
+  func displayed(_ text: String, to caller: AgentCaller) -> String {
+    caller.isElsewhere ? agent.told(text) : text
   }
 
   /// The target of an operation, after its caller was admitted.
@@ -93,6 +109,7 @@ extension AgentParts {
     try await reach()
     try Asked.admit(caller)
     try caller.check(operation.moreScopes)
+    if Asked.scopes.token?.contains(.edit) == true { try checkEditing(caller) }
     return try await Asked.Target.find(operation.target, in: self, for: caller)
   }
 }

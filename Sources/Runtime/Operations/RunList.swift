@@ -38,7 +38,7 @@ package struct RunList: Record, OperationAnswer {
     let open = self.open.filter { recipes.contain($0.recipe) }.map(\.alone)
     var limited = self
     limited.open = open
-    limited.finished = finished.filter { recipes.contain($0.recipe) }
+    limited.finished = finished.filter { recipes.contain($0.recipe) }.map(\.alone)
     limited.unclaimable = unclaimable?.filter { entry in open.contains { $0.id == entry.key } }
     return limited
   }
@@ -69,6 +69,8 @@ package struct RunListQuery: Sendable {
   package var endedSince: Timestamp?
   /// Only retries of these runs, if there are any.
   package var retriesOf: Set<String> = []
+  /// Only failures of that group.
+  package var failure: String?
   /// The last run of the page before, as its answer named it: the end and the id of a finished one, after which no open
   /// runs are listed, or of pages also an open one after `open:`.
   package var after: String?
@@ -76,6 +78,9 @@ package struct RunListQuery: Sendable {
   package var isPaged: Bool
   /// Only open runs that a person has to look at, or only the other open ones.
   package var needsPerson: Bool?
+  /// Only retries and repeats of that run.
+  package var againOf: String?
+  package var filter = RunFilter()
 
   package init(
     limit: Int = 20, recipe: String? = nil, seen: [String] = [], statuses: [RunStatus] = [], since: Timestamp? = nil,
@@ -100,5 +105,36 @@ package struct RunListQuery: Sendable {
     var query = self
     if recipe == nil, seen.isEmpty { query.seen = recipes.names }
     return query
+  }
+
+  // MARK: For the store
+
+  /// The statuses, of which none is named if all will do.
+  private var wanted: Set<RunStatus>? { statuses.isEmpty ? nil : Set(statuses) }
+  /// Whether open runs may match, and whether finished ones may.
+  var hasOpenRuns: Bool { failure == nil && wanted?.allSatisfy(\.isEnded) != true }
+  var hasFinishedRuns: Bool { wanted?.contains(where: \.isEnded) != false }
+
+  /// Which open runs match.
+  var ofOpenRuns: OpenRunQuery {
+    var asked = OpenRunQuery(recipe: recipe, statuses: wanted)
+    (asked.createdFrom, asked.createdBefore) = (since, until)
+    (asked.needsPerson, asked.recipes) = (needsPerson, seen)
+    (asked.retriesOf, asked.againOf, asked.filter) = (retriesOf, againOf, filter)
+    return asked
+  }
+
+  /// Which finished runs match: a query for each recipe, because the history is found by recipe.
+  func ofFinishedRuns(limit: Int) -> [HistoryQuery] {
+    var history = HistoryQuery(limit: limit, recipe: recipe, statuses: wanted)
+    (history.createdFrom, history.endedFrom) = (since, endedSince)
+    (history.createdBefore, history.retriesOf) = (until, retriesOf)
+    (history.againOf, history.failure, history.filter) = (againOf, failure, filter)
+    let recipes: [String?] = recipe == nil && !seen.isEmpty ? seen : [recipe]
+    return recipes.map { recipe in
+      var query = history
+      query.recipe = recipe
+      return query
+    }
   }
 }

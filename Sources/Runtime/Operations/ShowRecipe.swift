@@ -32,7 +32,7 @@ package struct ShowRecipe: Operation {
   package func run(
     on recipe: ServedRecipe, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> Answer {
-    Answer(try await agent.steered().servedRecipe(named: recipe.name))
+    Answer(agent.displayed(try await agent.steered().servedRecipe(named: recipe.name), to: caller))
   }
 
   package static func view(_ answer: Answer, for caller: AgentCaller) -> RecipeAnswer { RecipeAnswer(answer.recipe) }

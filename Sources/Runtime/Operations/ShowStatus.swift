@@ -12,6 +12,9 @@ package struct ShowStatus: Operation {
   package static let command: String? = "status"
   package static let page: String? = "/state"
 
+  @Field("Whether to measure how much room the state takes; a measurement counts for a minute.") package var size =
+    false
+
   package init() {}
 
   package var target: Void { () }
@@ -31,11 +34,20 @@ package struct ShowStatus: Operation {
     }
     var report = AgentReport(of: agent.agent, runs: runs)
     report.hasLeader = await agent.hasLeader
-    if !caller.recipes.isEmpty { (report.pid, report.folder, report.database) = (0, "", nil) }
+    if !caller.recipes.isEmpty { (report.pid, report.database) = (0, nil) }
+    if caller.isElsewhere || !caller.recipes.isEmpty { report.folder = "" }
+    if size, caller.recipes.isEmpty { report.bytes = await agent.store.size() }
     if let schedules = agent.schedules, agent.agent.isServing, caller.recipes.isEmpty {
       report.served = AgentReport.Served(
         recipes: await schedules.recipes.count, schedules: await schedules.count, nextSlot: await schedules.nextDue,
-        faults: await schedules.faults.map { Diagnostics([$0]).rendered() } + schedules.webhooks.faults,
+        faults: (await schedules.faults.map { Diagnostics([$0]).rendered() } + schedules.webhooks.faults).map {
+          agent.displayed($0, to: caller)
+        },
+        findings: await schedules.faults.map { fault in
+          var finding = FindingRecord(fault) { agent.store.secrets.finder.redact($0) }
+          finding.file = finding.file.flatMap { agent.nameForPeople(ofFile: $0) }
+          return finding
+        },
         zone: await schedules.zone)
     }
     return report
@@ -51,6 +63,7 @@ package struct ShowStatus: Operation {
       $0.schedules = report.served?.schedules
       $0.nextSlot = report.served?.nextSlot
       $0.faults = report.served?.faults.count
+      $0.bytes = report.bytes
     }
   }
 }

@@ -73,6 +73,7 @@ package struct ShowStep: Operation {
   package static func view(_ answer: Answer, for caller: AgentCaller) -> StepDetailAnswer {
     filled(StepDetailAnswer()) {
       $0.step = StepAnswer(answer.step, withData: true)
+      $0.step.name = answer.place?.name
       $0.input = answer.input?.asPlainJSON
       $0.isInputUnknown = answer.inputKind == "unknown" ? true : nil
       $0.output = answer.output?.asPlainJSON

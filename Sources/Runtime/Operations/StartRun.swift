@@ -13,7 +13,7 @@ package struct StartRun: Operation {
   package static let command: String? = "runs start"
   package static let page: String? = "/recipes/{recipe}"
   package static let refusals: Set<RequestRefusedError.Kind> = [
-    .notFound, .inputs, .configuration, .ended, .notServing, .planChanged, .busy, .timeout, .usedKey,
+    .notFound, .ambiguous, .inputs, .configuration, .ended, .notServing, .planChanged, .busy, .timeout, .usedKey,
   ]
   package static let repeats = Repeats.key
 
@@ -25,6 +25,10 @@ package struct StartRun: Operation {
   package var key: String?
   @Field("The digest of a plan, whose inputs are used. The run starts only if it would still do what the plan says.")
   package var plan: String?
+  @Field(
+    "A run of the recipe, whose inputs are used again, except for given ones, null for none, and secrets."
+  )
+  package var like: String?
   @Field("The name of the assistant that asks for the run, if one does.") package var assistant: String?
 
   package init() {}
@@ -34,9 +38,18 @@ package struct StartRun: Operation {
   package func run(
     on recipe: ServedRecipe, in agent: AgentParts, for caller: AgentCaller
   ) async throws(RequestRefusedError) -> AcceptedRun {
-    let given = agent.given(inputs ?? ValueMap(), texts)
+    var given = agent.given(inputs ?? ValueMap(), texts)
     let runKey = try agent.runKey(key, of: caller)
-    let cause = caller.asking(RunCause(.manual), through: assistant)
+    var cause = caller.asking(RunCause(.manual), through: assistant)
+    if let like {
+      let earlier = try await agent.earlierRun(like, of: recipe.name, for: caller)
+      cause.run = earlier.id
+      // A plan has its inputs.
+      if plan == nil {
+        let known = try await agent.steered().given(byRun: earlier, of: recipe.name, besides: Set(given.map(\.name)))
+        given = given.filter { !$0.input.isNull } + known
+      }
+    }
     if let plan { return try await start(recipe.name, given, runKey, cause, asPlanned: plan, in: agent) }
     var prepared = try await agent.steered().startingRun(of: recipe.name, given: given, as: agent.newID())
     prepared.run.key = runKey
@@ -86,4 +99,25 @@ package struct StartRun: Operation {
 
   /// The first line of the message about a plan that no longer holds; a line for each change follows.
   private static let planChanged = "the plan no longer holds; nothing was started. Plan again and review the changes"
+}
+
+extension AgentParts {
+  /// The run whose inputs are used again; refused if it is one of another recipe, or has none any more.
+  fileprivate func earlierRun(
+    _ name: String, of recipe: String, for caller: AgentCaller
+  ) async throws(RequestRefusedError) -> RunRecord {
+    let run = try await stored(try await find(name, for: caller).id).record()
+    guard run.recipe.hasSameScalars(as: recipe) else {
+      throw RequestRefusedError(.request, "the run \(run.id) is one of '\(run.recipe)', and not of '\(recipe)'")
+    }
+    if let erased = run.erasedAt {
+      throw RequestRefusedError(
+        .ended, "the data of the run \(run.id) was erased on \(erased.description.prefix(10)); give the inputs instead")
+    }
+    return run
+  }
+}
+
+extension GivenInput {
+  fileprivate var isNull: Bool { if case .value(let value, _) = self { value.isNull } else { false } }
 }

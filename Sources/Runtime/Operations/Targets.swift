@@ -92,6 +92,13 @@ package struct VisibleRecipes: OperationTarget, Equatable {
 
   package var areAll: Bool { names.isEmpty }
 
+  /// The visible ones of some recipes, or all visible ones if none are named; nil if none of them is visible.
+  func narrowed(to wanted: [String]) -> [String]? {
+    if wanted.isEmpty { return names }
+    let seen = wanted.filter(contain)
+    return seen.isEmpty ? nil : seen
+  }
+
   package func contain(_ recipe: String) -> Bool { names.isEmpty || names.contains(where: recipe.hasSameScalars) }
 
   package static func find(

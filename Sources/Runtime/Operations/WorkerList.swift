@@ -17,8 +17,10 @@ package struct WorkerList: Record, UnlimitedAnswer {
 extension WorkerRecord: UnlimitedAnswer {
   /// The worker as a caller sees it.
   func displayed(to caller: AgentCaller) -> WorkerRecord {
-    if caller.scopes.contains(.steer) { return self }
     var worker = self
+    // The path of a folder is for callers on the machines.
+    if caller.isElsewhere { worker.home = "" }
+    if caller.scopes.contains(.steer) { return worker }
     // As with GET /connections, which connections and secrets there are is for callers who repair runs.
     let guarded = [RunNeed.connection(""), RunNeed.secret("")]
     worker.offers.removeAll { offer in guarded.contains(where: offer.hasPrefix) }

@@ -15,6 +15,7 @@ package final class FileStateStore: LocalStateStore {
   private let blobs: Blobs
   private let printed: RunLogs
   private let links: LinkKeyFile
+  private let sizes: StateSize
   private let maintenance: Maintenance
   private let journal: JournalQueue
   /// For slow work that need not wait for the journal.
@@ -54,7 +55,7 @@ package final class FileStateStore: LocalStateStore {
 
   private init(
     _ shared: (published: PublishedState, notices: [String]), _ logs: StateLogs, _ blobs: Blobs, _ printed: RunLogs,
-    _ links: LinkKeyFile, _ maintenance: Maintenance, _ journal: JournalQueue,
+    _ links: LinkKeyFile, _ sizes: StateSize, _ maintenance: Maintenance, _ journal: JournalQueue,
     _ chores: WorkQueue<@Sendable () -> Void>, _ trouble: Trouble, _ workers: Workers
   ) {
     notices = shared.notices
@@ -64,6 +65,7 @@ package final class FileStateStore: LocalStateStore {
     self.blobs = blobs
     self.printed = printed
     self.links = links
+    self.sizes = sizes
     self.maintenance = maintenance
     self.chores = chores
     self.trouble = trouble
@@ -111,8 +113,8 @@ package final class FileStateStore: LocalStateStore {
     }
     let links = LinkKeyFile(folder: path, fileSystem: fileSystem)
     let store = FileStateStore(
-      shared, logs, blobs, printed, links, maintenance, JournalQueue(writer, workers: workers), chores, trouble, workers
-    )
+      shared, logs, blobs, printed, links, StateSize(path, fileSystem, time), maintenance,
+      JournalQueue(writer, workers: workers), chores, trouble, workers)
     // One that can't be read is refused when it is needed.
     if let key = try? links.key { store.secrets.learn(key) }
     store.secrets.askLinkKey { [weak store] in try? await store?.linkKey() }
@@ -216,6 +218,33 @@ package final class FileStateStore: LocalStateStore {
     }
   }
 
+  package func runSums(_ query: RunSumQuery) async throws(StateError) -> [RunSum] {
+    try await withSums(from: RunSum.start(ofDay: query.firstDay)) { RunSums.sums(query, in: $0) }
+  }
+
+  package func latestResults(
+    of recipes: [String], from instant: Timestamp
+  ) async throws(StateError) -> [String: [RunResult]] {
+    try await withSums(from: instant) { RunSums.latest(of: recipes, from: instant, in: $0) }
+  }
+
+  package func failures(from instant: Timestamp) async throws(StateError) -> [FailureGroup] {
+    try await withSums(from: instant) { RunSums.failures(from: instant, in: $0) }
+  }
+
+  private func withSums<Outcome: Sendable>(
+    from instant: Timestamp, _ body: @escaping @Sendable ([RunSums]) -> Outcome
+  ) async throws(StateError) -> Outcome {
+    try await onFilesThread { [logs, published] () throws(StateError) in
+      try logs.history.withSums(from: instant) {
+        // Summed up without the lock, because the journal waits for it.
+        published.state.withLock { $0.ended }.map { RunSummary($0) }
+      } _: {
+        body($0)
+      }
+    }
+  }
+
   package func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] {
     guard query.limit > 0 else { return [] }
     let recent = published.state.withLock { $0.slots }.reversed().filter(query.matches)
@@ -267,6 +296,11 @@ package final class FileStateStore: LocalStateStore {
   /// Forgets records beyond the retention, and removes unreferenced blobs, now.
   package func maintain() async throws(StateError) -> MaintenanceReport {
     try await on(chores) { [maintenance] () throws(StateError) in try maintenance.run(isForced: true) }.get()
+  }
+
+  package func size() async -> Int? {
+    if let known = sizes.known { return known }
+    return try? await on(chores) { [sizes] () throws(StateError) in try sizes.measure() }.get()
   }
 
   /// Why the maintenance after the last snapshot failed, if it did; only space is lost by that.

@@ -149,6 +149,7 @@ extension MonthlyLog {
     try onDisk { () throws(FileError) in
       try fileSystem.remove(month.blocks)
       try fileSystem.remove(month.index)
+      try removeSums(of: month)
     }
   }
 

@@ -92,6 +92,8 @@ extension MonthlyLog {
     var index = 0
     var data = 0
     var written = 0
+    /// The sums of the records in the new file.
+    var sums = MonthSums()
   }
 
   /// Rewrites the months with records that match, without these or with others in their place; returns the number of
@@ -143,6 +145,7 @@ extension MonthlyLog {
       try copy(month, to: next, &copied, change)
       try makeBlocks(of: next)
       try replace(month, with: next, &whole)
+      keepSums(copied.sums, of: month)
     }
   }
 
@@ -177,7 +180,9 @@ extension MonthlyLog {
       switch try change(line) {
       case .keep:
         line.offset += place.written - place.data
-        lines += try line.bytes()
+        let bytes = try line.bytes()
+        place.sums.add(line, length: bytes.count)
+        lines += bytes
       case .drop:
         try copyBytes(to: line.offset)
         place.data = end
@@ -185,7 +190,10 @@ extension MonthlyLog {
         try copyBytes(to: line.offset)
         place.data = end
         let (length, blobs) = try entry.writeLine { piece throws(FileError) in try data.append(piece) }
-        lines += try Line(entry.summary, offset: place.written, length: length, blobs: blobs).bytes()
+        let other = Line(entry.summary, offset: place.written, length: length, blobs: blobs)
+        let bytes = try other.bytes()
+        place.sums.add(other, length: bytes.count)
+        lines += bytes
         place.written += length
       }
       if lines.count > 1 << 20 {

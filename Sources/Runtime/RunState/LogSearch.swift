@@ -5,6 +5,7 @@ import Glibc
 struct LogSearch<Summary: LogSummary> {
   private let query: LogQuery<Summary>
   private let needles: [[[UInt8]]]
+  private let foldedNeedles: [[UInt8]]
   private let question: LogBlock.Question
   /// The matching lines, last first.
   private(set) var found: [LogLine<Summary>] = []
@@ -15,6 +16,7 @@ struct LogSearch<Summary: LogSummary> {
   init(_ query: LogQuery<Summary>) {
     self.query = query
     needles = query.needles.map { $0.map { Array($0.utf8) } }
+    foldedNeedles = query.foldedNeedles.map { Array($0.utf8) }
     question = LogBlock.Question(query)
   }
 
@@ -74,12 +76,32 @@ struct LogSearch<Summary: LogSummary> {
     return true
   }
 
-  private func holdsNeedles(_ text: ArraySlice<UInt8>) -> Bool { needles.allSatisfy { $0.contains { text.holds($0) } } }
+  private func holdsNeedles(_ text: ArraySlice<UInt8>) -> Bool {
+    needles.allSatisfy { $0.contains { text.holds($0) } } && foldedNeedles.allSatisfy { text.holds(folded: $0) }
+  }
 }
 
 extension ArraySlice<UInt8> {
   /// Whether the bytes contain a text.
   func holds(_ needle: [UInt8]) -> Bool { place(of: needle) != nil }
+
+  /// Whether the bytes contain a text, whose letters of ASCII are lowercase and match in either case.
+  // For speed, because it goes through a whole history, where the module is built for size.
+  @_optimize(speed)
+  func holds(folded needle: [UInt8]) -> Bool {
+    withUnsafeBytes { bytes in
+      needle.withUnsafeBytes { needle in
+        var place = 0
+        while place + needle.count <= bytes.count {
+          var length = 0
+          while length < needle.count, needle[length] == PrintedNeedle.lowercased(bytes[place + length]) { length += 1 }
+          if length == needle.count { return true }
+          place += 1
+        }
+        return false
+      }
+    }
+  }
 
   /// Where the bytes contain a text first.
   ///

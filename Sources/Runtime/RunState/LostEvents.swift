@@ -137,7 +137,12 @@ struct LostEvents {
       case .tokenIssued(let change): lines.append("the token '\(change.name)' is lost")
       case .tokenRevoked(let change):
         lines.append("the token '\(change.name)' had been revoked; revoke it again")
+      case .sessionEnded:
+        lines.append(
+          "logins of browsers had been ended, and are valid again; end them with: errand open --log-out --everyone")
       case .scheduleReset(let change): lines.append("the schedule '\(change.schedule)' had been reset")
+      case .failureDismissed(let change):
+        lines.append("the failures \(change.group) of '\(change.recipe)' had been dismissed")
       case .filesSeen(let change):
         lines.append("what the schedule '\(change.schedule)' had seen of its files is lost")
       case .eventReceived(let event): lines.append("the event \(event.id) ('\(event.name)') is lost")

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import Synchronization
 
 /// A state that is discarded with the process: for tests, and for runs that need not be recovered.
@@ -41,6 +41,22 @@ package final class MemoryStateStore: LocalStateStore {
 
   package func finishedRun(_ id: String) async throws(StateError) -> RunRecord? {
     content.withLock { $0.state.endedRun(id) }
+  }
+
+  private func counted() -> [RunSums] { content.withLock { [RunSums($0.state.ended.lazy.map { RunSummary($0) })] } }
+
+  package func runSums(_ query: RunSumQuery) async throws(StateError) -> [RunSum] {
+    RunSums.sums(query, in: counted())
+  }
+
+  package func latestResults(
+    of recipes: [String], from instant: Timestamp
+  ) async throws(StateError) -> [String: [RunResult]] {
+    RunSums.latest(of: recipes, from: instant, in: counted())
+  }
+
+  package func failures(from instant: Timestamp) async throws(StateError) -> [FailureGroup] {
+    RunSums.failures(from: instant, in: counted())
   }
 
   package func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] {

@@ -6,7 +6,8 @@
 ///     {"sum":"51…","run":{…}}
 ///
 /// Two files beside it make it quick to search and hold nothing of their own: `LogLine` documents `2026-11.index`,
-/// `LogBlock` documents `2026-11.blocks`, and `LogIndexing` how both are built, checked and repaired.
+/// `LogBlock` documents `2026-11.blocks`, and `LogIndexing` how both are built, checked and repaired. `MonthSums`
+/// documents the sums of runs in `2026-11.sums`.
 ///
 /// Only snapshots add to a log: first the records that were finished since the last one, synced, then the index, and
 /// then the snapshot that no longer holds them. A crash in between lets the next snapshot add them again; as they are
@@ -35,6 +36,9 @@ protocol LogSummary: RecordObject {
   var span: ClosedRange<Timestamp> { get }
   /// The texts that a query can match, besides the id and the span.
   var features: [String] { get }
+  /// Whether the log has sums of its records (`MonthSums`).
+  static var isCounted: Bool { get }
+  func count(in sums: inout RunSums)
 }
 
 /// A search in a log.
@@ -48,6 +52,8 @@ struct LogQuery<Summary: LogSummary>: Sendable {
   var features: [String]?
   /// Lists of texts; a matching line of the index contains a text of each list, so other lines are skipped quickly.
   var needles: [[String]] = []
+  /// Texts in lowercase letters of ASCII, each of which a matching line contains in some case.
+  var foldedNeedles: [String] = []
   /// Only records whose span ends at or after that instant.
   var from: Timestamp?
   /// Only records whose span begins before that instant.
@@ -78,10 +84,18 @@ final class MonthlyLog<Entry: LogRecord>: Sendable {
   let fileSystem: any FileSystem
   /// The months whose index is known to be whole; locked while files are read or written.
   let whole = Mutex<Set<String>>([])
+  /// The sums of months that were asked for last.
+  let counted = Mutex<[String: MonthSums]>([:])
+  /// The ids of the records that were added last; nil if that isn't known.
+  let lastAdded = Mutex<Set<String>?>(nil)
 
-  init(folder: String, fileSystem: any FileSystem) {
+  /// How many bytes of a month's index its file of sums may lack.
+  let mostUnwritten: Int
+
+  init(folder: String, fileSystem: any FileSystem, mostUnwritten: Int = MonthSums.mostUnwritten) {
     self.folder = folder
     self.fileSystem = fileSystem
+    self.mostUnwritten = mostUnwritten
   }
 
   // MARK: - Adding
@@ -90,12 +104,14 @@ final class MonthlyLog<Entry: LogRecord>: Sendable {
   func add(_ entries: [Entry]) throws(StateError) {
     if entries.isEmpty { return }
     try whole.withLock { whole throws(StateError) in
+      lastAdded.withLock { $0 = nil }
       try onDisk { () throws(FileError) in try fileSystem.makeFolder(folder) }
       let months = Dictionary(grouping: entries) { LogMonth(folder: folder, of: $0.summary.instant) }
       for (month, entries) in months.sorted(by: { $0.key.name < $1.key.name }) {
         try add(entries, to: month, &whole)
       }
       try onDisk { () throws(FileError) in try fileSystem.syncFolder(folder) }
+      if Entry.Summary.isCounted { lastAdded.withLock { $0 = Set(entries.map(\.summary.id)) } }
     }
   }
 

@@ -12,6 +12,8 @@ package struct OpenRunQuery: Sendable {
   package var idSuffix: String?
   /// Only retries of these runs, if there are any.
   package var retriesOf: Set<String> = []
+  /// Only retries and repeats of that run.
+  package var againOf: String?
   /// Only runs with a step that waits for an event with that name.
   package var event: String?
   /// Only runs that were created at that instant or later.
@@ -22,6 +24,7 @@ package struct OpenRunQuery: Sendable {
   package var idBefore: String?
   /// Only runs that a person has to look at, or only the others.
   package var needsPerson: Bool?
+  package var filter = RunFilter()
 
   package init(
     recipe: String? = nil, group: String? = nil, statuses: Set<RunStatus>? = nil, idPrefix: String? = nil,
@@ -49,8 +52,12 @@ package struct OpenRunQuery: Sendable {
     if let createdBefore, run.createdAt >= createdBefore { return false }
     if let idBefore, !run.id.precedesByScalars(idBefore) { return false }
     if let needsPerson, run.needsPerson != needsPerson { return false }
-    return true
+    if let againOf, run.origin.cause.again?.hasSameScalars(as: againOf) != true { return false }
+    return filter.isEmpty || filter.matches(RunSummary(run))
   }
+
+  /// Whether the columns of a database decide about each run, so that the records needn't be looked at.
+  package var isOfColumns: Bool { filter.isEmpty && retriesOf.isEmpty && againOf == nil }
 }
 
 extension RunRecord {
@@ -125,6 +132,13 @@ extension LocalStateStore {
   package func openRun(_ id: String) async -> RunRecord? { run(id) }
   package func tokens() async -> [TokenIssued] {
     look { state in state.tokens.values.sorted { $0.name.precedesByScalars($1.name) } }
+  }
+  package func sessions() async -> [SessionBegan] {
+    look { state in state.sessions.values.sorted { $0.sha256.precedesByScalars($1.sha256) } }
+  }
+  package func session(_ sha256: String) async -> SessionBegan? { look { $0.sessions[sha256] } }
+  package func dismissals() async -> [FailureDismissed] {
+    look { state in state.dismissals.values.sorted { $0.group.precedesByScalars($1.group) } }
   }
   package func connectionUse(of connection: String) async -> ConnectionUse? { look { $0.connections[connection] } }
   package func keyed(

@@ -16,7 +16,7 @@ package struct PrintedNeedle: Sendable {
   }
 
   @inline(__always)
-  private static func lowercased(_ byte: UInt8) -> UInt8 { ASCII.uppercase.contains(byte) ? byte | 0x20 : byte }
+  static func lowercased(_ byte: UInt8) -> UInt8 { ASCII.uppercase.contains(byte) ? byte | 0x20 : byte }
 
   private static let label = Array(",\"text\":\"".utf8)
 

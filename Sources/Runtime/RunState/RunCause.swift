@@ -32,7 +32,7 @@ package struct RunCause: Record, Equatable {
   package var event: String?
   /// The path of the file.
   package var path: String?
-  /// The run that it follows, retries or tells of.
+  /// The run that it follows, retries, repeats with its inputs (by hand) or tells of.
   package var run: String?
   /// Who asked for it: the token's name, or the person's; absent if the agent's own account did, by hand.
   package var by: String?
@@ -73,6 +73,9 @@ package struct RunCause: Record, Equatable {
       assistant.hasSameScalars(as: RunCause.unnamedAssistant) ? "an assistant" : "the assistant '\(assistant)'"
     return named + (person.map { isToken ? " with \($0)" : " for \($0)" } ?? "")
   }
+
+  /// The run that is done again: the one that it retries, or repeats with its inputs.
+  package var again: String? { kind == .retry || kind == .manual ? run : nil }
 
   /// The name of an assistant that doesn't say its own.
   package static let unnamedAssistant = "assistant"

@@ -97,20 +97,29 @@ extension RunRecord {
     return run
   }
 
-  /// The record for lists of open runs: only the steps that wait or need a person, without their values, and of the
-  /// run's origin only what identifies it.
+  /// The record for lists of open runs: only the steps that wait or need a person, and the one that began last of those
+  /// that are running, without their values; of the run's origin only what identifies it, and its inputs in short.
   package var listed: RunRecord {
     var run = self
     var origin = run.origin
     origin.texts = .inline(.object([:]))
-    origin.inputs = .object([:])
+    origin.inputs = origin.inputs.inputsInShort
     origin.overrides = [:]
     run.origin = origin
     run.outputs = nil
     run.notes = [:]
     run.steps = StepRecords()
-    for step in steps.select({ [.waiting, .queued, .retrying, .uncertain].contains($0.pointee.status) }) {
-      if run.steps.count == RunRecord.mostListed { break }
+    var (place, latest) = (-1, -1)
+    steps.forEachInPlace { step in
+      place += 1
+      if step.pointee.status == .running { latest = place }
+    }
+    place = -1
+    let listed = steps.select { step in
+      place += 1
+      return place == latest || [.waiting, .queued, .retrying, .uncertain].contains(step.pointee.status)
+    }
+    for step in listed where run.steps.count < RunRecord.mostListed || step.status == .running {
       var step = step
       step.items = nil
       step.carried = nil

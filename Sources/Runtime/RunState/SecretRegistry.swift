@@ -485,11 +485,18 @@ extension StateEvent {
       guard let note = event.pause?.note else { return self }
       event.pause?.note = finder.redact(note)
       return .schedulePaused(event)
+    case .failureDismissed(var event):
+      event.by = event.by.map { finder.redact($0) }
+      event.note = event.note.map { finder.redact($0) }
+      return .failureDismissed(event)
     case .tokenIssued(let event):
       try registry.check(event.name, "the name of the token")
       for recipe in event.recipes { try registry.check(recipe, "the name of a recipe of the token") }
+    case .sessionBegan(let event):
+      try registry.check(event.name, "the name of the person")
     case .runClaimed, .attemptBegan, .runNoted, .runPlaced, .valueRemoved, .linkMade, .eventConsumed, .eventsForgotten,
-      .eventGathered, .filesSeen, .scheduleRemoved, .scheduleReset, .connectionUsed, .tokenRevoked:
+      .eventGathered, .filesSeen, .scheduleRemoved, .scheduleReset, .connectionUsed, .tokenRevoked, .sessionEnded,
+      .accessUsed:
       break
     }
     return self

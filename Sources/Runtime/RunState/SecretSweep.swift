@@ -173,7 +173,11 @@ extension StateDoctor {
       }
     }
     for folder in [logs.history.folder, logs.slots.folder] {
-      for name in try names(folder) where name.hasSuffix(".jsonl") { found.append(("\(folder)/\(name)", .month)) }
+      for name in try names(folder) {
+        if name.hasSuffix(".jsonl") { found.append(("\(folder)/\(name)", .month)) }
+        // Made anew with their month.
+        if name.hasSuffix(".index") || name.hasSuffix(".sums") { found.append(("\(folder)/\(name)", .text)) }
+      }
     }
     for part in try blobs.parts() {
       for name in try names("\(blobs.folder)/\(part)") where BlobNames.isName(name.utf8) {

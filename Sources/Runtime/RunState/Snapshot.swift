@@ -22,7 +22,7 @@ package enum StateFormat {
   /// 1: runs and values; 2: also events, schedules, slots, waits and decisions; 3: also
   /// values that are kept without their secrets, and schedules that are reset; 4: also steps that begin and end
   /// with an attempt, and standard keys that are left out; 5: also tokens with the scope `tokens`; 6: also
-  /// answers, and links that carry the right to decide or to answer.
+  /// answers, links that carry the right to decide or to answer, and logins of browsers.
   ///
   /// A change that an older version cannot read needs a higher number, here and in `Journal`.
   package static let version = 6

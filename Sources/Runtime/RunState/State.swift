@@ -18,6 +18,10 @@ package struct State: Sendable, Equatable {
   package internal(set) var connections: [String: ConnectionUse] = [:]
   /// The tokens of callers over HTTP, by their names.
   package internal(set) var tokens: [String: TokenIssued] = [:]
+  /// The logins of browsers, by the SHA-256 of their texts.
+  package internal(set) var sessions: [String: SessionBegan] = [:]
+  /// The failures that people dismissed, by the ids of their groups.
+  package internal(set) var dismissals: [String: FailureDismissed] = [:]
   /// The deliveries to webhooks that are known.
   var deliveries = DeliveryKeys()
   /// The links to questions that are known.
@@ -124,6 +128,9 @@ package struct State: Sendable, Equatable {
     case .eventGathered(let event):
       guard schedules[event.schedule] != nil else { throw .noSchedule(event.schedule) }
       schedules[event.schedule]?.gather(event)
+    case .failureDismissed(let event):
+      for (group, other) in dismissals where other.forgottenAt <= event.at { dismissals[group] = nil }
+      dismissals[event.group] = event
     case .filesSeen(let event):
       guard let index = schedules.index(forKey: event.schedule) else { throw .noSchedule(event.schedule) }
       // In place, because a schedule may have seen thousands.
@@ -150,6 +157,14 @@ package struct State: Sendable, Equatable {
       guard tokens.removeValue(forKey: event.name) != nil else {
         throw RecordError("there is no token '\(event.name)'", isConflict: true)
       }
+    case .sessionBegan(let event):
+      guard sessions[event.sha256] == nil else { throw RecordError("there is a session \(event.sha256) already") }
+      sessions[event.sha256] = event
+    case .sessionEnded(let event): for session in event.sessions { sessions[session] = nil }
+    case .accessUsed(let event):
+      // One that has ended meanwhile was not used.
+      if let name = event.token { tokens[name]?.usedOn = event.at.utcDay }
+      if let session = event.session { sessions[session]?.usedOn = event.at.utcDay }
     }
   }
 
@@ -433,8 +448,9 @@ extension RunRecord {
     case .valueRemoved(let event):
       guard let reference = event.change else { throw .changesNoRun }
       try change(reference.step) { $0.change = ValueState(nil) }
-    case .runCreated, .eventReceived, .eventConsumed, .eventsForgotten, .eventGathered, .filesSeen, .scheduleSet,
-      .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided, .connectionUsed, .tokenIssued, .tokenRevoked:
+    case .runCreated, .eventReceived, .eventConsumed, .eventsForgotten, .eventGathered, .failureDismissed, .filesSeen,
+      .scheduleSet, .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided, .connectionUsed, .tokenIssued,
+      .tokenRevoked, .sessionBegan, .sessionEnded, .accessUsed:
       throw .changesNoRun
     }
   }
@@ -563,6 +579,8 @@ extension State: Record {
     slots = try member("slots", record?.slots, default: [])
     connections = try member("connections", record?.connections, default: [:])
     tokens = try member("tokens", record?.tokens, default: [:])
+    sessions = try member("sessions", record?.sessions, default: [:])
+    dismissals = try member("dismissals", record?.dismissals, default: [:])
     deliveries = DeliveryKeys(try member("deliveries", record?.deliveries.known, default: [:]))
     links = KnownLinks(try member("links", record?.links.known, default: [:]))
     keys = RunKeys(try member("keys", record?.keys.runs, default: [:])) { [runs] in runs[$0] != nil }

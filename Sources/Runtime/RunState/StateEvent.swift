@@ -31,6 +31,7 @@ package indirect enum StateEvent: Sendable, Equatable {
   case eventConsumed(EventConsumed)
   case eventsForgotten(EventsForgotten)
   case eventGathered(EventGathered)
+  case failureDismissed(FailureDismissed)
   case filesSeen(FilesSeen)
   case scheduleSet(ScheduleSet)
   case scheduleRemoved(ScheduleRemoved)
@@ -40,6 +41,9 @@ package indirect enum StateEvent: Sendable, Equatable {
   case connectionUsed(ConnectionUsed)
   case tokenIssued(TokenIssued)
   case tokenRevoked(TokenRevoked)
+  case sessionBegan(SessionBegan)
+  case sessionEnded(SessionEnded)
+  case accessUsed(AccessUsed)
 
   /// Whether it ends a run.
   package var endsRun: Bool { if case .runEnded = self { true } else { false } }
@@ -59,9 +63,10 @@ package indirect enum StateEvent: Sendable, Equatable {
       runEnded
     case runNoted, runPlaced, valueSet, valueRemoved, stepWaits, answerGiven, decisionGiven, linkMade, linksEnded
     case eventReceived, eventConsumed
-    case eventsForgotten, eventGathered, filesSeen, scheduleSet, scheduleRemoved, schedulePaused, scheduleReset,
+    case eventsForgotten, eventGathered, failureDismissed, filesSeen, scheduleSet, scheduleRemoved, schedulePaused,
+      scheduleReset,
       slotDecided
-    case connectionUsed, tokenIssued, tokenRevoked
+    case connectionUsed, tokenIssued, tokenRevoked, sessionBegan, sessionEnded, accessUsed
   }
 }
 

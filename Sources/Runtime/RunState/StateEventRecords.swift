@@ -30,6 +30,7 @@ extension StateEvent: RecordObject {
     case .eventConsumed(let event): write(.eventConsumed, event)
     case .eventsForgotten(let event): write(.eventsForgotten, event)
     case .eventGathered(let event): write(.eventGathered, event)
+    case .failureDismissed(let event): write(.failureDismissed, event)
     case .filesSeen(let event): write(.filesSeen, event)
     case .scheduleSet(let event): write(.scheduleSet, event)
     case .scheduleRemoved(let event): write(.scheduleRemoved, event)
@@ -39,6 +40,9 @@ extension StateEvent: RecordObject {
     case .connectionUsed(let event): write(.connectionUsed, event)
     case .tokenIssued(let event): write(.tokenIssued, event)
     case .tokenRevoked(let event): write(.tokenRevoked, event)
+    case .sessionBegan(let event): write(.sessionBegan, event)
+    case .sessionEnded(let event): write(.sessionEnded, event)
+    case .accessUsed(let event): write(.accessUsed, event)
     }
   }
 
@@ -71,6 +75,7 @@ extension StateEvent: RecordObject {
     case .eventConsumed: self = .eventConsumed(try read())
     case .eventsForgotten: self = .eventsForgotten(try read())
     case .eventGathered: self = .eventGathered(try read())
+    case .failureDismissed: self = .failureDismissed(try read())
     case .filesSeen: self = .filesSeen(try read())
     case .scheduleSet: self = .scheduleSet(try read())
     case .scheduleRemoved: self = .scheduleRemoved(try read())
@@ -80,6 +85,9 @@ extension StateEvent: RecordObject {
     case .connectionUsed: self = .connectionUsed(try read())
     case .tokenIssued: self = .tokenIssued(try read())
     case .tokenRevoked: self = .tokenRevoked(try read())
+    case .sessionBegan: self = .sessionBegan(try read())
+    case .sessionEnded: self = .sessionEnded(try read())
+    case .accessUsed: self = .accessUsed(try read())
     }
   }
 }

@@ -8,7 +8,7 @@ package import Basics
 
 /// The kinds of items, in the order that batches lock them, so that no two batches wait for each other.
 package enum ItemKind: String, Sendable, CaseIterable {
-  case schedule, event, value, connection, token, delivery, link
+  case schedule, event, value, connection, token, session, dismissal, delivery, link
   /// The run of a caller's key; read last, because a slot's needs the recipe of its schedule.
   case key
 }
@@ -16,7 +16,7 @@ package enum ItemKind: String, Sendable, CaseIterable {
 /// The name of an item.
 package struct ItemName: Sendable, Hashable, Comparable {
   package var kind: ItemKind
-  /// The public name of a schedule, an event, a value, a connection or a token; a digest for the other kinds.
+  /// The public name of a schedule, an event, a value, a connection or a token; an id or a digest for the other kinds.
   package var name: String
 
   package init(_ kind: ItemKind, _ name: String) {
@@ -38,7 +38,7 @@ package struct StoredItem: Sendable, Equatable {
   package var text: String
   /// Another way to find it: the recipe that a schedule follows, the name of an event.
   package var reference: String?
-  /// When an event came, or until when a delivery or a link is known.
+  /// When an event came, or until when a delivery, a link or a dismissal is known.
   package var at: Timestamp?
   /// The run that has a key, or the run or schedule that consumed an event.
   package var holder: String?
@@ -255,8 +255,9 @@ extension StateEvent {
     case .linksEnded(let event): event.run
     case .valueSet(let event): event.change?.run
     case .valueRemoved(let event): event.change?.run
-    case .eventReceived, .eventConsumed, .eventsForgotten, .eventGathered, .filesSeen, .scheduleSet, .scheduleRemoved,
-      .schedulePaused, .scheduleReset, .slotDecided, .connectionUsed, .tokenIssued, .tokenRevoked:
+    case .eventReceived, .eventConsumed, .eventsForgotten, .eventGathered, .failureDismissed, .filesSeen, .scheduleSet,
+      .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided, .connectionUsed, .tokenIssued, .tokenRevoked,
+      .sessionBegan, .sessionEnded, .accessUsed:
       nil
     }
   }
@@ -298,6 +299,7 @@ extension State {
         for key in delivery.keys { need(.delivery, key) }
       case .eventConsumed(let event): need(.event, event.id)
       case .eventGathered(let event): need(.schedule, event.schedule)
+      case .failureDismissed(let event): need(.dismissal, event.group)
       case .filesSeen(let event): need(.schedule, event.schedule)
       case .scheduleSet(let event):
         need(.schedule, event.schedule)
@@ -315,6 +317,11 @@ extension State {
       case .connectionUsed(let event): need(.connection, event.connection)
       case .tokenIssued(let event): need(.token, event.name)
       case .tokenRevoked(let event): need(.token, event.name)
+      case .sessionBegan(let event): need(.session, event.sha256)
+      case .sessionEnded(let event): for session in event.sessions { need(.session, session) }
+      case .accessUsed(let event):
+        if let name = event.token { need(.token, name) }
+        if let session = event.session { need(.session, session) }
       case .runClaimed, .runStatusChanged, .cancelRequested, .stepBegan, .attemptBegan, .attemptEnded, .stepEnded,
         .runNoted, .runPlaced, .decisionGiven, .answerGiven, .eventsForgotten:
         break
@@ -354,6 +361,7 @@ extension State {
       let names: [(ItemKind, [String])] = [
         (.schedule, Array(schedules.keys)), (.event, Array(events.keys)), (.value, Array(values.keys)),
         (.connection, Array(connections.keys)), (.token, Array(tokens.keys)),
+        (.session, Array(sessions.keys)), (.dismissal, Array(dismissals.keys)),
         (.delivery, Array(deliveries.known.keys)), (.link, Array(links.known.keys)), (.key, Array(keys.runs.keys)),
       ]
       let nothing = State()
@@ -375,6 +383,8 @@ extension State {
     case .value: values[name] = try StoredValue(text: item.text)
     case .connection: connections[name] = try ConnectionUse(text: item.text)
     case .token: tokens[name] = try TokenIssued(text: item.text)
+    case .session: sessions[name] = try SessionBegan(text: item.text)
+    case .dismissal: dismissals[name] = try FailureDismissed(text: item.text)
     case .delivery:
       var known = deliveries.known
       known[name] = try Timestamp(text: item.text)
@@ -411,6 +421,8 @@ extension State {
     case .value: return try changed(before.values[key], values[key])
     case .connection: return try changed(before.connections[key], connections[key])
     case .token: return try changed(before.tokens[key], tokens[key])
+    case .session: return try changed(before.sessions[key], sessions[key]) { $0.at = $1.forgottenAt }
+    case .dismissal: return try changed(before.dismissals[key], dismissals[key]) { $0.at = $1.forgottenAt }
     case .delivery: return try changed(before.deliveries.known[key], deliveries.known[key]) { $0.at = $1 }
     case .link: return try changed(before.links.known[key], links.known[key]) { $0.at = $1.forgottenAt }
     case .key:

@@ -30,6 +30,10 @@ package protocol StateStore: Sendable {
   func connectionUse(of connection: String) async -> ConnectionUse?
   /// The tokens of callers over HTTP, in the order of their names.
   func tokens() async -> [TokenIssued]
+  /// The logins of browsers that the state has, also ended ones, in the order of their digests.
+  func sessions() async -> [SessionBegan]
+  /// The login of a browser, by the SHA-256 of its text.
+  func session(_ sha256: String) async -> SessionBegan?
   /// The question that a link leads to, by the SHA-256 of its text; nil if it was ended, or is forgotten.
   func linked(_ sha256: String) async -> LinkedQuestion?
   /// The key of the links, made if there is none; from then on, no record and no answer holds the text of a link.
@@ -77,6 +81,16 @@ package protocol StateStore: Sendable {
   /// For passing a run on that may be too large to hold in memory.
   func finishedRunText(_ cursor: LogCursor, most: Int) async throws(StateError) -> (bytes: [UInt8], next: LogCursor)?
 
+  /// How many finished runs had each result, in the order of recipes, days and statuses.
+  func runSums(_ query: RunSumQuery) async throws(StateError) -> [RunSum]
+  /// The latest results of recipes, at most ten each from an instant on, the latest first, by the recipes' names; a
+  /// recipe without a result is left out.
+  func latestResults(of recipes: [String], from instant: Timestamp) async throws(StateError) -> [String: [RunResult]]
+  /// The groups of the failures since an instant, the latest first; they are counted from the beginning of its day.
+  func failures(from instant: Timestamp) async throws(StateError) -> [FailureGroup]
+  /// The dismissals of failures by people, in the order of the groups' ids.
+  func dismissals() async -> [FailureDismissed]
+
   /// The settled slots that match, latest first.
   func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord]
 
@@ -107,6 +121,9 @@ package protocol StateStore: Sendable {
   /// Removes what programs of a run printed, if anything is kept.
   func removeLog(ofRun id: String) async throws(StateError)
 
+  /// How many bytes the state takes on its disk or in its database, as of the last minute; nil if that can't be told.
+  func size() async -> Int?
+
   /// Writes a snapshot, so that the journal starts anew.
   func compact() async throws(StateError)
   /// Records what is pending, writes a last snapshot, and refuses everything after.
@@ -117,6 +134,7 @@ extension StateStore {
   package var sharing: (any StateSharing)? { nil }
   package var scheduling: (any ScheduleSharing)? { nil }
   package func version(of part: StatePart) async -> String? { nil }
+  package func size() async -> Int? { nil }
 
   /// The run with exactly that id, open or finished, if there is one.
   package func keptRun(_ id: String) async throws(StateError) -> RunRecord? {
@@ -202,6 +220,11 @@ package struct HistoryQuery: Sendable {
   package var endedBefore: Timestamp?
   /// Only retries of these runs, if there are any.
   package var retriesOf: Set<String> = []
+  /// Only failures of that group.
+  package var failure: String?
+  /// Only retries and repeats of that run.
+  package var againOf: String?
+  package var filter = RunFilter()
 
   package init(
     limit: Int = 20, recipe: String? = nil, statuses: Set<RunStatus>? = nil, idPrefix: String? = nil,
@@ -226,7 +249,9 @@ package struct HistoryQuery: Sendable {
     if let endedFrom, run.endedAt < endedFrom { return false }
     if let endedBefore, run.endedAt >= endedBefore { return false }
     if !retriesOf.isEmpty, run.retryOf.map(retriesOf.contains) != true { return false }
-    return true
+    if let failure, !FailureGroup.matches(run, group: failure) { return false }
+    if let againOf, run.again?.hasSameScalars(as: againOf) != true { return false }
+    return filter.matches(run)
   }
 }
 
@@ -284,9 +309,20 @@ package struct RunSummary: Record, Equatable {
   package var retryOf: String?
   /// Why it did not succeed, in a line.
   package var reason: String?
+  /// Nil for a run that an earlier version kept.
+  package var cause: RunCause?
+  /// The inputs in short (`Value.inputsInShort`); nil if there are none.
+  package var inputs: Value?
+  /// The group of its failure, if it failed.
+  package var failure: FailureMark?
+  /// The schedule that started it.
+  package var schedule: String? { cause?.schedule }
 
   /// The most bytes of a reason, which each list reads.
   private static let longestReason = 160
+
+  /// The run that it retries, or repeats with its inputs.
+  package var again: String? { cause?.again ?? retryOf }
 
   package init(_ run: RunRecord) {
     id = run.id
@@ -297,6 +333,10 @@ package struct RunSummary: Record, Equatable {
     retryOf = run.retryOf
     reason =
       run.status == .succeeded ? nil : (run.error?.message ?? run.reason)?.shortened(to: RunSummary.longestReason)
+    cause = run.origin.cause
+    let inputs = run.origin.inputs.inputsInShort
+    self.inputs = inputs.map?.isEmpty == false ? inputs : nil
+    failure = FailureMark(of: run)
   }
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
@@ -307,6 +347,9 @@ package struct RunSummary: Record, Equatable {
     endedAt = try member("endedAt", record?.endedAt)
     retryOf = try member("retryOf", record?.retryOf)
     reason = try member("reason", record?.reason)
+    cause = try member("cause", record?.cause)
+    inputs = try member("inputs", record?.inputs)
+    failure = try member("failure", record?.failure)
   }
 }
 

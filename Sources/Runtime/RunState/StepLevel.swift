@@ -36,7 +36,8 @@ extension StepRecords {
       let path = step.pointee.path.utf8
       guard path.starts(with: place.utf8), !step.pointee.path.isRound else { return }
       let rest = path.dropFirst(place.utf8.count)
-      guard isLoop || place.isEmpty || rest.first == ASCII.slash else { return }
+      // After an item comes a step, the number of a try, or the mark of its handler.
+      guard isLoop || place.isEmpty || rest.first.map({ "/~!".utf8.contains($0) }) == true else { return }
       if let start = rest.firstIndex(of: ASCII.openBracket) {
         guard let end = rest[start...].firstIndex(of: ASCII.closeBracket), path.index(after: end) == path.endIndex
         else {

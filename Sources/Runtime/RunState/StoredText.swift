@@ -94,8 +94,9 @@ extension StateEvent {
     case .stepWaits(let event): event.wait.fields?.isTooDeep ?? false
     case .answerGiven(let event): event.decision.fields?.isTooDeep ?? false
     case .runClaimed, .runPlaced, .runStatusChanged, .cancelRequested, .valueRemoved, .decisionGiven, .linkMade,
-      .linksEnded, .eventConsumed, .eventsForgotten, .eventGathered, .filesSeen, .scheduleRemoved, .schedulePaused,
-      .scheduleReset, .connectionUsed, .tokenIssued, .tokenRevoked:
+      .linksEnded, .eventConsumed, .eventsForgotten, .eventGathered, .failureDismissed, .filesSeen, .scheduleRemoved,
+      .schedulePaused, .scheduleReset, .connectionUsed, .tokenIssued, .tokenRevoked, .sessionBegan, .sessionEnded,
+      .accessUsed:
       false
     case .slotDecided(let slot): slot.inputs?.isTooDeep ?? false
     }

@@ -17,6 +17,8 @@ package enum TokenScope: String, Recordable, CaseIterable {
   case steer
   /// Makes the decisions that runs ask people for.
   case approve
+  /// Changes recipes, their tests and errand.yaml, and so may run any program as the agent's account.
+  case edit
   /// Reads the figures of `/metrics`.
   case metrics
   /// Lists, makes and revokes tokens. No other scope includes it.
@@ -34,6 +36,8 @@ package struct TokenIssued: Record, Equatable {
   /// The recipes whose runs it sees and steers; all if empty.
   package var recipes: [String]
   package var expiresAt: Timestamp?
+  /// The beginning of the UTC day of its latest use; the event has none.
+  package internal(set) var usedOn: Timestamp?
 
   package init(
     at: Timestamp, name: String, sha256: String, scopes: [TokenScope], recipes: [String] = [],
@@ -54,6 +58,7 @@ package struct TokenIssued: Record, Equatable {
     scopes = try member("scopes", record?.scopes)
     recipes = try member("recipes", record?.recipes, default: [])
     expiresAt = try member("expiresAt", record?.expiresAt)
+    usedOn = try member("usedOn", record?.usedOn)
   }
 
   package func isExpired(at instant: Timestamp) -> Bool { expiresAt.map { $0 <= instant } ?? false }

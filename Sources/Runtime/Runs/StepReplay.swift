@@ -49,6 +49,9 @@ package struct StepReplay {
     recipe.step(at: repeated(path))?.work
   }
 
+  /// The name that the recipe gives the step that a record's path names.
+  package func name(ofStepAt path: StepPath) -> String? { recipe.step(at: repeated(path))?.name }
+
   /// Where the recipe has the step that a record's path names.
   package func location(ofStepAt path: StepPath) -> Diagnostic.Location? { recipe.step(at: repeated(path))?.location }
 

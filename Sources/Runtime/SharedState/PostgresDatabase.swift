@@ -417,6 +417,17 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
+  package func size() async throws(DatabaseError) -> Int {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(
+        """
+        select coalesce(sum(pg_total_relation_size(c.oid)), 0)::int8
+        from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'errand' and c.relkind = 'r'
+        """
+      ).first?.int64(0) ?? 0
+    }
+  }
+
   package func version() async throws(DatabaseError) -> String? {
     try await reading.ask { connection throws(PostgresError) in
       try await connection.run(SQL.version).first?.text(0)
@@ -618,6 +629,12 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
+  package func linkKey() async throws(DatabaseError) -> String? {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run("select value from meta where key = 'linkKey'").first?.text(0)
+    }
+  }
+
   package func linkKey(_ new: String, insteadOf old: String?) async throws(DatabaseError) -> String {
     try await reading.ask { connection throws(PostgresError) in
       try await connection.run(
@@ -704,6 +721,40 @@ package final class PostgresDatabase: SharedDatabase {
         return Array(found.prefix(query.limit))
       }
       last = (end.ended, end.id)
+    }
+  }
+
+  package func runSums(_ query: RunSumQuery) async throws(DatabaseError) -> [RunSum] {
+    let sums = try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(
+        SQL.runSums, .int32(Int32(clamping: query.firstDay)), .text(query.recipe), .bool(query.isByDay)
+      ).rows.map { row throws(PostgresError) in
+        RunSum(
+          recipe: try row.text(0), status: RunStatus(rawValue: try row.text(1)) ?? .failed,
+          day: try row.isNull(2) ? nil : try row.int64(2), count: try row.int64(3), took: try row.int64(4))
+      }
+    }
+    return RunSum.sorted(sums)
+  }
+
+  package func latestResults(
+    of recipes: [String], from instant: Timestamp
+  ) async throws(DatabaseError) -> [String: [RunResult]] {
+    let found = try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(
+        SQL.latestResults, .texts(recipes), .timestamp(instant), .int64(RunResult.most)
+      ).rows.map { row throws(PostgresError) in RunResult(try SQL.summary(row)) }
+    }
+    return Dictionary(grouping: found, by: \.recipe)
+  }
+
+  package func failures(from instant: Timestamp) async throws(DatabaseError) -> [FailureGroup] {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(
+        SQL.failures, .int32(Int32(clamping: RunSum.day(of: instant))), .int64(FailureGroup.most)
+      ).rows.map { row throws(PostgresError) in
+        FailureGroup(latest: try SQL.summary(row), count: try row.int64(6), hasSucceeded: try row.bool(7))
+      }
     }
   }
 
@@ -863,6 +914,8 @@ package final class PostgresDatabase: SharedDatabase {
   /// How many rows one statement removes, so that it takes no longer than an answer may.
   private static let mostRemoved = 1000
   private static let mostRemovals = 200
+  /// How many sums one statement joins.
+  private static let mostSummed = 100_000
 
   package func tidy(_ retention: Retention) async throws(DatabaseError) {
     try await reading.ask { connection throws(PostgresError) in
@@ -870,6 +923,7 @@ package final class PostgresDatabase: SharedDatabase {
       // Removing a worker frees its runs; this frees runs of owners that disappeared in another way.
       _ = try await connection.run(SQL.freed)
       for statement in SQL.expired { _ = try await connection.run(statement) }
+      _ = try await connection.run(SQL.summed, .int64(PostgresDatabase.mostSummed))
       for statement in SQL.forgotten(retention, most: PostgresDatabase.mostRemoved) {
         try await PostgresDatabase.removeAll { () throws(PostgresError) in
           try await connection.run([statement]).first?.first?.int64(0) ?? 0

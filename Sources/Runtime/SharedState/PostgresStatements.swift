@@ -333,9 +333,12 @@ enum SQL {
       statements.append(PostgresStatement("delete from run where id = $1", .uuid(summary.id)))
       statements.append(
         PostgresStatement(
-          "insert into finished values ($1, $2, $3, $4, $5, $6, $7, $8)", .uuid(summary.id), .text(summary.recipe),
-          .text(summary.status.rawValue), .timestamp(summary.createdAt), .timestamp(summary.endedAt),
-          .text(summary.retryOf), .text((try? summary.storedText) ?? ""), .text(row.text)))
+          """
+          insert into finished (id, recipe, status, created_at, ended_at, retry_of, summary, text, failure, schedule)
+          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+          """, .uuid(summary.id), .text(summary.recipe), .text(summary.status.rawValue), .timestamp(summary.createdAt),
+          .timestamp(summary.endedAt), .text(summary.again), .text((try? summary.storedText) ?? ""), .text(row.text),
+          .text(summary.failure?.group), .text(summary.schedule)))
     }
     for item in changes.items {
       statements.append(
@@ -408,7 +411,7 @@ enum SQL {
   /// Removes rows that are kept for a while only: receipts for as long as their transactions may be repeated.
   static let expired = [
     "delete from receipt where at < clock_timestamp() - interval '1 day'",
-    "delete from item where kind in ('delivery', 'link') and at < clock_timestamp()",
+    "delete from item where kind in ('delivery', 'dismissal', 'link', 'session') and at < clock_timestamp()",
     """
     delete from item where kind = 'key' and at < clock_timestamp() - interval '\(RunKey.lifetime.nanoseconds / 1_000_000_000) s'
       and (holder is null or not exists (select 1 from run where id::text = holder))
@@ -467,7 +470,7 @@ enum SQL {
     return [
       PostgresStatement(
         """
-        update finished f set is_erased = true, text = u.text, summary = u.summary
+        update finished f set is_erased = true, text = u.text, summary = u.summary, failure = null
         from unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::text[]) as u(id, ended_at, text, summary)
         where f.id = u.id and f.ended_at = u.ended_at
         """, ids, .timestamps(runs.map(\.ended)), .texts(runs.map(\.row.text)),
@@ -572,9 +575,15 @@ enum SQL {
     guard let suffix = suffix(query.idSuffix) else { return nil }
     return [
       .text(query.recipe), .texts(query.recipes), .text(query.group), .texts((query.statuses ?? []).map(\.rawValue)),
-      .uuid(ids.first), .uuid(ids.last), .text(suffix), .texts(Array(query.retriesOf)), .text(query.event),
+      .uuid(ids.first), .uuid(ids.last), .text(suffix), .texts(again(query.retriesOf, query.againOf)),
+      .text(query.event),
       .timestamp(query.createdFrom), .timestamp(query.createdBefore), .uuid(query.idBefore), .bool(query.needsPerson),
     ]
+  }
+
+  /// The runs of which one is done again; the column has the run that a run retries or repeats.
+  private static func again(_ retried: Set<String>, _ again: String?) -> [String] {
+    retried.isEmpty ? again.map { [$0] } ?? [] : Array(retried)
   }
 
   /// A suffix without pattern characters; the inner nil means that none was requested, the outer that nothing can
@@ -593,8 +602,11 @@ enum SQL {
     and ($3::uuid is null or id between $3 and $4) and ($5::text is null or id::text like '%' || $5)
     and ($6::timestamptz is null or created_at >= $6) and ($7::timestamptz is null or created_at <= $7)
     and ($8::timestamptz is null or ended_at >= $8) and ($9::timestamptz is null or ended_at <= $9)
-    and (cardinality($10::text[]) = 0 or retry_of = any($10)) and (ended_at, id) < ($11::timestamptz, $12::uuid)
-    order by ended_at desc, id desc limit $13
+    and (cardinality($10::text[]) = 0 or retry_of = any($10)) and ($11::text is null or failure = $11)
+    and ($12::text is null or strpos(lower(recipe collate "C"), $12) > 0)
+    and not exists (select 1 from unnest($13::text[]) as needle where strpos(summary, needle) = 0)
+    and not exists (select 1 from unnest($14::text[]) as needle where strpos(lower(summary collate "C"), needle) = 0)
+    and (ended_at, id) < ($15::timestamptz, $16::uuid) order by ended_at desc, id desc limit $17
     """
 
   /// A finished run; of one that can't be read, what its row tells of it.
@@ -610,14 +622,59 @@ enum SQL {
 
   static func conditions(_ query: HistoryQuery) -> [PostgresValue]? {
     guard let ids = ids(from: query.idPrefix), query.statuses?.isEmpty != true,
-      let suffix = suffix(query.idSuffix)
+      let suffix = suffix(query.idSuffix), query.filter.recipePart?.utf8.contains(0) != true
     else { return nil }
     return [
       .text(query.recipe), .texts((query.statuses ?? []).map(\.rawValue)), .uuid(ids.first), .uuid(ids.last),
       .text(suffix), .timestamp(query.createdFrom), .timestamp(query.createdBefore), .timestamp(query.endedFrom),
-      .timestamp(query.endedBefore), .texts(Array(query.retriesOf)),
+      .timestamp(query.endedBefore), .texts(again(query.retriesOf, query.againOf)), .text(query.failure),
+      .text(query.filter.foldedRecipePart), .texts(query.filter.needles), .texts(query.filter.foldedNeedles),
     ]
   }
+
+  // MARK: Sums of finished runs
+
+  /// The sums from a day on, by day if that is asked for.
+  static let runSums = """
+    select recipe, status, case when $3 then (day - date '1970-01-01')::int8 end as number, sum(count)::int8,
+      sum(took)::int8
+    from run_sum where day >= date '1970-01-01' + $1::int4 and ($2::text is null or recipe = $2)
+    group by recipe, status, number having sum(count) > 0
+    """
+
+  /// The latest finished runs of each of some recipes.
+  static let latestResults = """
+    select f.summary, f.ended_at, f.id, f.recipe, f.status, f.created_at from unnest($1::text[]) as r(name)
+      cross join lateral (select * from finished where recipe = r.name and ended_at >= $2
+        order by ended_at desc, id desc limit $3) as f
+    """
+
+  /// The latest failure of each group, how many there are, and whether the recipe has succeeded since: by the same
+  /// schedule, or by a retry.
+  static let failures = """
+    with groups as (
+      select failure, sum(count)::int8 as count from run_sum
+      where failure is not null and day >= date '1970-01-01' + $1::int4 group by failure having sum(count) > 0)
+    select f.summary, f.ended_at, f.id, f.recipe, f.status, f.created_at, g.count,
+      exists (select 1 from finished s where s.recipe = f.recipe and s.status = 'succeeded' and s.ended_at > f.ended_at
+        and (s.schedule is not distinct from f.schedule or s.retry_of is not null))
+    from groups g cross join lateral (
+      select * from finished where failure = g.failure order by ended_at desc, id desc limit 1) as f
+    order by f.ended_at desc, f.id desc limit $2
+    """
+
+  /// Joins the sums of the same runs, so that there is one for each day, recipe, status and group again.
+  static let summed = """
+    with several as (
+        select day, recipe, status, failure from run_sum group by 1, 2, 3, 4 having count(*) > 1 or sum(count) = 0),
+      old as (select s.id from run_sum s join several t on s.day = t.day and s.recipe = t.recipe
+          and s.status = t.status and s.failure is not distinct from t.failure
+        order by s.id limit $1 for update of s skip locked),
+      gone as (delete from run_sum where id in (select id from old) returning *)
+    insert into run_sum (day, recipe, status, failure, count, took)
+      select day, recipe, status, failure, sum(count), sum(took) from gone group by 1, 2, 3, 4
+      having sum(count) <> 0 or sum(took) <> 0
+    """
 
   /// A settled slot; of one that can't be read, what its row tells of it.
   static func slot(_ row: PostgresRow) throws(PostgresError) -> SlotRecord {

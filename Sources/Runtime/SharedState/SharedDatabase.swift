@@ -43,6 +43,7 @@ package struct OpenRunRow: Sendable, Equatable {
   package var group: String?
   /// How many runs of its group may have begun.
   package var groupLimit: Int?
+  /// The run that it retries or repeats.
   package var retryOf: String?
   package var needsPerson: Bool
   /// The offers that a worker must have to claim the run.
@@ -71,7 +72,7 @@ package struct OpenRunRow: Sendable, Equatable {
       .sorted { $0.precedesByScalars($1) }
     group = run.origin.group?.name
     groupLimit = run.origin.group?.limit
-    retryOf = run.retryOf
+    retryOf = run.origin.cause.again
     needsPerson = run.needsPerson
     needs = run.origin.needs + run.needs.filter { !run.origin.needs.contains($0) }
     home = run.home
@@ -455,6 +456,10 @@ package protocol SharedDatabase: Sendable {
   // MARK: History
 
   func finishedRuns(_ query: HistoryQuery) async throws(DatabaseError) -> [RunSummary]
+  /// As `StateStore` has them.
+  func runSums(_ query: RunSumQuery) async throws(DatabaseError) -> [RunSum]
+  func latestResults(of recipes: [String], from instant: Timestamp) async throws(DatabaseError) -> [String: [RunResult]]
+  func failures(from instant: Timestamp) async throws(DatabaseError) -> [FailureGroup]
   /// The JSON of a finished run.
   func finishedRun(_ id: String) async throws(DatabaseError) -> String?
   /// Removes a finished run with its log and the output of its programs; false if there is none.
@@ -463,6 +468,8 @@ package protocol SharedDatabase: Sendable {
 
   // MARK: Links
 
+  /// The text of the key of the links; nil if there is none yet.
+  func linkKey() async throws(DatabaseError) -> String?
   /// The text of the key of the links: the one that is there, unless that is `old`; then `new` takes its place.
   func linkKey(_ new: String, insteadOf old: String?) async throws(DatabaseError) -> String
 
@@ -480,6 +487,8 @@ package protocol SharedDatabase: Sendable {
 
   // MARK: Upkeep
 
+  /// How many bytes the tables take, with their indexes.
+  func size() async throws(DatabaseError) -> Int
   /// Removes what need be kept no longer, and makes the tables of the weeks and months to come.
   func tidy(_ retention: Retention) async throws(DatabaseError)
 

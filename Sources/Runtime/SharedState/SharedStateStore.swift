@@ -246,6 +246,10 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     await database.close()
   }
 
+  package func size() async -> Int? {
+    do throws(DatabaseError) { return try await database.size() } catch { return nil }
+  }
+
   /// Removes what need be kept no longer, and makes room for the weeks and months to come.
   package func tidy(_ retention: Retention) async {
     // Others do it, too, or the next time does.
@@ -265,12 +269,17 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   }
 
   package func openRuns(_ query: OpenRunQuery) async -> [RunRecord] {
-    await ask(or: ([], 0)) { [database] () async throws(DatabaseError) in
+    let runs = await ask(or: ([], 0)) { [database] () async throws(DatabaseError) in
       try await database.openRuns(query, latest: nil)
     }.runs.map(\.record)
+    return query.isOfColumns ? runs : runs.filter(query.matches)
   }
 
   package func latestOpenRuns(_ query: OpenRunQuery, limit: Int) async -> (runs: [RunRecord], count: Int) {
+    guard query.isOfColumns else {
+      let runs = await openRuns(query)
+      return (runs.suffix(max(0, limit)), runs.count)
+    }
     let (runs, count) = await ask(or: ([], 0)) { [database] () async throws(DatabaseError) in
       try await database.openRuns(query, latest: limit)
     }
@@ -302,13 +311,21 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   }
 
   package func tokens() async -> [TokenIssued] { await records(ItemQuery(.token)) }
+  package func sessions() async -> [SessionBegan] { await records(ItemQuery(.session)) }
+  package func session(_ sha256: String) async -> SessionBegan? { await record(ItemName(.session, sha256)) }
+  package func dismissals() async -> [FailureDismissed] { await records(ItemQuery(.dismissal)) }
   package func linked(_ sha256: String) async -> LinkedQuestion? { await record(ItemName(.link, sha256)) }
 
   package func linkKey(renewed isRenewed: Bool) async throws(StateError) -> LinkKey {
+    // Nearly always there is one, and reading it waits for no other program.
+    let known = try await attempt { [database] () async throws(DatabaseError) in try await database.linkKey() }
     let new = LinkKey().text
-    var text = try await attempt { [database] () async throws(DatabaseError) in
-      try await database.linkKey(new, insteadOf: nil)
-    }
+    var text =
+      if let known { known } else {
+        try await attempt { [database] () async throws(DatabaseError) in
+          try await database.linkKey(new, insteadOf: nil)
+        }
+      }
     if isRenewed, let renewed = LinkKey(text)?.renewed.text {
       let old = text
       text = try await attempt { [database] () async throws(DatabaseError) in
@@ -468,6 +485,23 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     do throws(RecordError) { return try RunRecord(text: text) } catch {
       throw StateError(.damaged, "the finished run \(id) can't be read: \(error.message)")
     }
+  }
+
+  package func runSums(_ query: RunSumQuery) async throws(StateError) -> [RunSum] {
+    try await attempt { [database] () async throws(DatabaseError) in try await database.runSums(query) }
+  }
+
+  package func latestResults(
+    of recipes: [String], from instant: Timestamp
+  ) async throws(StateError) -> [String: [RunResult]] {
+    if recipes.isEmpty { return [:] }
+    return try await attempt { [database] () async throws(DatabaseError) in
+      try await database.latestResults(of: recipes, from: instant)
+    }
+  }
+
+  package func failures(from instant: Timestamp) async throws(StateError) -> [FailureGroup] {
+    try await attempt { [database] () async throws(DatabaseError) in try await database.failures(from: instant) }
   }
 
   package func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] {

@@ -36,6 +36,12 @@ extension HistoryMaker {
     for (place, query) in finished.enumerated() {
       try answers.add("finished runs \(place)", try await store.finishedRuns(query))
     }
+    for isByDay in [true, false] {
+      try answers.add("sums", try await store.runSums(RunSumQuery(firstDay: 0, isByDay: isByDay)))
+    }
+    try answers.add("sums of averages", try await store.runSums(RunSumQuery(firstDay: 0, recipe: "averages")))
+    try answers.add("results", try await store.latestResults(of: HistoryMaker.recipes + ["never"], from: .earliest))
+    try answers.add("failures", try await store.failures(from: .earliest))
     let all = try await store.slots(SlotQuery(limit: 10_000))
     try answers.add("slots", isJoining ? HistoryMaker.joined(all) : all)
     if isJoining { return answers.lines }
@@ -53,6 +59,9 @@ extension HistoryMaker {
       try answers.add("use of \(connection)", counting(await store.connectionUse(of: connection)))
     }
     try answers.add("tokens", await store.tokens())
+    try answers.add("sessions", await store.sessions())
+    for session in HistoryMaker.sessions { try answers.add("session \(session)", await store.session(session)) }
+    try answers.add("dismissals", await store.dismissals().filter { $0.forgottenAt > now })
     for link in HistoryMaker.links { try answers.add("link \(link)", await store.linked(link)) }
     for id in Set(names.events + ["never"]).sorted() { try answers.add("event \(id)", await store.event(id)) }
     let queries = [

@@ -37,6 +37,7 @@ package struct HistoryMaker {
   static let recipes = ["averages", "report", "reminders"]
   static let values = ["last", "seen", "höchste"]
   static let tokens = ["phone", "desk"]
+  static let sessions = (0..<6).map { "session \($0)" }
   static let links = (0..<9).map { "digest \($0)" }
   static let connections = ["markbook", "timetable"]
   static let eventNames = ["handed-in", "corrected"]
@@ -135,7 +136,7 @@ package struct HistoryMaker {
     case 19: return openRun().map { consume($0) } ?? receive()
     case 20: return forget()
     case 21: return [.connectionUsed(use())]
-    case 22: return issue()
+    case 22: return one(in: 3) ? [dismiss()] : issue()
     case 23: return [setSchedule()]
     case 24: return schedule().map { steer($0) } ?? [setSchedule()]
     case 25: return schedule().map { see($0) } ?? [setSchedule()]
@@ -384,8 +385,16 @@ package struct HistoryMaker {
       heldUntil: one(in: 4) ? instant(in: .seconds(number(1..<900))) : nil)
   }
 
+  private mutating func dismiss() -> StateEvent {
+    .failureDismissed(
+      FailureDismissed(
+        at: now, group: pick("3fa91c05d2b7e684", "0000000000000001"), recipe: pick("averages", "report"), until: now,
+        by: one(in: 2) ? "ann" : nil, note: one(in: 3) ? "known" : nil))
+  }
+
   private mutating func issue() -> [StateEvent] {
     let name = pick("phone", "desk")
+    if one(in: 2) { return [logIn()] }
     if one(in: 3) { return [.tokenRevoked(TokenRevoked(at: now, name: name))] }
     return [
       .tokenIssued(
@@ -393,6 +402,19 @@ package struct HistoryMaker {
           at: now, name: name, sha256: String(repeating: "0", count: 64), scopes: [.read, .data],
           recipes: one(in: 2) ? ["report"] : [], expiresAt: one(in: 2) ? instant(in: .seconds(600)) : nil))
     ]
+  }
+
+  private mutating func logIn() -> StateEvent {
+    let session = "session \(number(0..<6))"
+    if one(in: 3) {
+      return .accessUsed(
+        AccessUsed(at: now, token: one(in: 2) ? pick("phone", "desk") : nil, session: one(in: 2) ? session : nil))
+    }
+    if one(in: 3) { return .sessionEnded(SessionEnded(at: now, sessions: [session, "session \(number(0..<6))"])) }
+    return .sessionBegan(
+      SessionBegan(
+        at: now, sha256: session, name: "ana", token: one(in: 2) ? "digest" : nil, account: one(in: 2) ? "ana" : nil,
+        until: instant(in: .seconds(number(60..<90_000)))))
   }
 
   // MARK: Schedules

@@ -143,6 +143,24 @@ package final class SimulatedConnection: SharedDatabase {
     return Array(found.prefix(query.limit))
   }
 
+  package func runSums(_ query: RunSumQuery) async throws(DatabaseError) -> [RunSum] {
+    RunSums.sums(query, in: try await counted())
+  }
+
+  package func latestResults(
+    of recipes: [String], from instant: Timestamp
+  ) async throws(DatabaseError) -> [String: [RunResult]] {
+    RunSums.latest(of: recipes, from: instant, in: try await counted())
+  }
+
+  package func failures(from instant: Timestamp) async throws(DatabaseError) -> [FailureGroup] {
+    RunSums.failures(from: instant, in: try await counted())
+  }
+
+  private func counted() async throws(DatabaseError) -> [RunSums] {
+    [RunSums(try await tables().finished.map(\.summary))]
+  }
+
   package func finishedRun(_ id: String) async throws(DatabaseError) -> String? {
     try await tables().finished.first { $0.summary.id == id }?.text
   }
@@ -291,6 +309,12 @@ package final class SimulatedConnection: SharedDatabase {
       }
     }
   }
+
+  package func size() async throws(DatabaseError) -> Int {
+    try await tables().logs.values.joined().reduce(0) { $0 + $1.events.utf8.count }
+  }
+
+  package func linkKey() async throws(DatabaseError) -> String? { try await tables().linkKey }
 
   package func linkKey(_ new: String, insteadOf old: String?) async throws(DatabaseError) -> String {
     try await changing { () async throws(DatabaseError) -> String in

@@ -17,6 +17,8 @@ package struct StoreConformance {
     try await conformance.checkValues()
     try await conformance.checkSchedules()
     try await conformance.checkHistory()
+    try await conformance.checkSums()
+    try await conformance.checkDismissals()
     try await conformance.checkBlobs()
     try await conformance.checkLogs()
     try await conformance.checkEnd()
@@ -81,6 +83,18 @@ package struct StoreConformance {
       "a step of no run", [.stepBegan(StepBegan(run: Self.r0, at: step.at, step: "a", now: step.now))])
   }
 
+  private func open(_ fill: (inout OpenRunQuery) -> Void) -> OpenRunQuery {
+    var query = OpenRunQuery()
+    fill(&query)
+    return query
+  }
+
+  private func finished(_ fill: (inout HistoryQuery) -> Void) -> HistoryQuery {
+    var query = HistoryQuery()
+    fill(&query)
+    return query
+  }
+
   private mutating func checkQueries() async throws(StateError) {
     let wait = WaitRecord(.event, event: "handed-in")
     try await store.append([
@@ -99,6 +113,10 @@ package struct StoreConformance {
       ("runs that wait for an event", OpenRunQuery(event: "handed-in"), [Self.r2]),
       ("runs that wait for another event", OpenRunQuery(event: "handed"), []),
       ("runs of a recipe by status", OpenRunQuery(recipe: "averages", statuses: [.queued]), []),
+      ("runs by a part of the recipe", open { $0.filter.recipePart = "POR" }, [Self.r3]),
+      ("runs by cause", open { $0.filter.causes = [.retry] }, [Self.r3]),
+      ("runs that do a run again", open { $0.againOf = Self.r0 }, [Self.r3]),
+      ("runs that do another run again", open { $0.againOf = Self.r1 }, []),
     ]
     for (what, query, wanted) in queries {
       expect(what, await store.openRuns(query).map(\.id), wanted)
@@ -195,6 +213,11 @@ package struct StoreConformance {
       ("finished runs by the end of an id", HistoryQuery(idSuffix: "3"), [Self.r3]),
       ("finished retries", HistoryQuery(retryOf: Self.r0), [Self.r3]),
       ("finished runs before an instant", HistoryQuery(endedBefore: Self.instant(91)), [Self.r1]),
+      ("finished runs by a part of the recipe", finished { $0.filter.recipePart = "RAGE" }, [Self.r1]),
+      ("finished runs by cause", finished { $0.filter.causes = [.retry] }, [Self.r3]),
+      ("finished runs by causes", finished { $0.filter.causes = [.retry, .manual] }, [Self.r3, Self.r1]),
+      ("finished runs by a text", finished { $0.filter.text = "nothing says this" }, []),
+      ("finished runs that did a run again", finished { $0.againOf = Self.r0 }, [Self.r3]),
     ]
     for (what, query, wanted) in queries { expect(what, try await store.finishedRuns(query).map(\.id), wanted) }
     expect("a finished run", try await store.finishedRun(Self.r1)?.steps["a"]?.status, .running)
@@ -205,6 +228,79 @@ package struct StoreConformance {
     expect("the deletion of a run that has just ended", try await store.deleteRun(Self.r3), true)
     expect("a second deletion", try await store.deleteRun(Self.r3), false)
     expect("runs after deletions", try await store.finishedRuns(HistoryQuery()).map(\.id), [])
+  }
+
+  /// The sums of finished runs are exact: after a snapshot, without one, and after a deletion.
+  private mutating func checkSums() async throws(StateError) {
+    let everything = RunSumQuery(firstDay: 0, isByDay: true)
+    expect("the sums of deleted runs", try await store.runSums(everything), [])
+    expect("the results of deleted runs", try await store.latestResults(of: ["averages"], from: .earliest), [:])
+    expect("the failures of deleted runs", try await store.failures(from: .earliest), [])
+    let names = (10..<16).map { "0199a3f2-4c00-7abc-8def-0000000000\($0)" }
+    let day = 86_400
+    func over(_ place: Int, _ recipe: String, _ seconds: Int, _ error: RunError?, cause: RunCause) -> [StateEvent] {
+      [
+        Self.created(names[place], seconds - 10, recipe: recipe, cause: cause),
+        .runEnded(
+          RunEnded(
+            run: names[place], at: Self.instant(seconds), status: error == nil ? .succeeded : .failed, error: error)),
+      ]
+    }
+    func refused(_ number: Int) -> RunError {
+      RunError(.network, "gave up after \(number) tries", step: "put[\(number)]/write")
+    }
+    let (slot, manual) = (RunCause(.slot, schedule: "s"), RunCause(.manual))
+    try await store.append(over(0, "s", 1000, refused(1), cause: slot))
+    try await store.append(over(1, "s", 1000 + day, refused(22), cause: slot))
+    try await store.append(over(2, "t", 1500, RunError(.validation, "no such task"), cause: manual))
+    try await store.compact()
+    try await store.append(over(3, "s", 2000 + day, refused(333), cause: slot))
+    try await store.append(over(4, "s", 3000 + day, nil, cause: manual))
+
+    let first = RunSum.day(of: Self.instant(0))
+    func sum(_ recipe: String, _ status: RunStatus, _ day: Int?, _ count: Int) -> RunSum {
+      RunSum(recipe: recipe, status: status, day: day.map { first + $0 }, count: count, took: count * 10_000)
+    }
+    expect(
+      "the sums by day", try await store.runSums(everything),
+      [
+        sum("s", .failed, 0, 1), sum("s", .failed, 1, 2), sum("s", .succeeded, 1, 1), sum("t", .failed, 0, 1),
+      ])
+    expect(
+      "the sums of a recipe from a day on", try await store.runSums(RunSumQuery(firstDay: first + 1, recipe: "s")),
+      [sum("s", .failed, nil, 2), sum("s", .succeeded, nil, 1)])
+    let results = try await store.latestResults(of: ["s", "t", "u"], from: Self.instant(1500))
+    expect("the results of a recipe", results["s"]?.map(\.run), [names[4], names[3], names[1]])
+    expect("the recipes with results", results.keys.sorted(), ["s", "t"])
+    var groups = try await store.failures(from: .earliest)
+    expect("the groups of failures", groups.map(\.latest.id), [names[3], names[2]])
+    expect("how many failed alike", groups.map(\.count), [3, 1])
+    expect("a message without its numbers", groups.first?.message, "gave up after # tries")
+    expect("a step without its numbers", groups.first?.latest.failure?.step, "put[]/write")
+    // It was another schedule's, or none.
+    expect("groups whose recipe has succeeded since", groups.map(\.hasSucceeded), [false, false])
+    var alike = HistoryQuery()
+    alike.failure = groups.first?.id
+    expect("the failures of a group", try await store.finishedRuns(alike).map(\.id), [names[3], names[1], names[0]])
+
+    try await store.append(over(5, "s", 4000 + day, nil, cause: slot))
+    groups = try await store.failures(from: Self.instant(day))
+    expect("a group that has succeeded since", groups.map(\.hasSucceeded), [true])
+    expect("how many failed alike since a day", groups.map(\.count), [2])
+    for name in names { expect("a deletion", try await store.deleteRun(name), true) }
+    expect("the sums after deletions", try await store.runSums(everything), [])
+    expect("the failures after deletions", try await store.failures(from: .earliest), [])
+  }
+
+  private mutating func checkDismissals() async throws(StateError) {
+    func dismissed(_ group: String, _ seconds: Int) -> FailureDismissed {
+      FailureDismissed(
+        at: Self.instant(seconds), group: group, recipe: "s", until: Self.instant(seconds - 1), by: "ann", note: "known"
+      )
+    }
+    try await store.append(.failureDismissed(dismissed("bb", 0)))
+    try await store.append([.failureDismissed(dismissed("aa", 1)), .failureDismissed(dismissed("bb", 2))])
+    expect("what was dismissed", await store.dismissals(), [dismissed("aa", 1), dismissed("bb", 2)])
   }
 
   private mutating func checkBlobs() async throws(StateError) {

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import RunState
 import Synchronization
 
@@ -43,6 +43,15 @@ extension WrappingStore {
     try await store.finishedRuns(query)
   }
   package func finishedRun(_ id: String) async throws(StateError) -> RunRecord? { try await store.finishedRun(id) }
+  package func runSums(_ query: RunSumQuery) async throws(StateError) -> [RunSum] { try await store.runSums(query) }
+  package func latestResults(
+    of recipes: [String], from instant: Timestamp
+  ) async throws(StateError) -> [String: [RunResult]] {
+    try await store.latestResults(of: recipes, from: instant)
+  }
+  package func failures(from instant: Timestamp) async throws(StateError) -> [FailureGroup] {
+    try await store.failures(from: instant)
+  }
   package func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] { try await store.slots(query) }
   package func putBlob(_ bytes: [UInt8]) async throws(StateError) -> BlobReference { try await store.putBlob(bytes) }
   package func blob(_ reference: BlobReference) async throws(StateError) -> [UInt8] { try await store.blob(reference) }

@@ -104,9 +104,14 @@ struct SimulatedClient: Sendable {
         }
         page.cursor = (try? await perform(page))?.next
         if page.cursor != nil { await look(page) }
-      case 1: await look(ShowRun.with { $0.run = name })
+        await look(CountRuns())
+      case 1:
+        await look(ShowRun.with { $0.run = name })
+        await look(ListSteps.with { ($0.run, $0.parent, $0.outlined) = (name, "", true) })
       case 2: await look(ListSlots.with { $0.limit = count })
-      case 3: await look(ListSchedules())
+      case 3:
+        let listed = try? await perform(ListSchedules())
+        if let id = listed?.schedules.first?.id { await look(ShowSchedule.with { $0.id = id }) }
       case 4: await look(ShowStatus())
       case 5: await look(ListApprovals.with { $0.limit = count })
       case 6: await look(ExplainRun.with { $0.run = name })

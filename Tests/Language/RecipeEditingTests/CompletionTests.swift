@@ -69,7 +69,7 @@ import Testing
     Case("steps:\n  - wait: ¦", ["30s", "5m"]),
     Case("on:\n  - cron: ¦", ["0 7 * * *"]),
     Case("steps:\n  - uses: markbook.getMarkbook\n    with:\n      ¦", ["markbookKey"]),
-    Case("steps:\n  - uses: mark¦", ["interviewPrep.health"], with: ["file.read", "markbook.getMarkbook"]),
+    Case("steps:\n  - uses: mark¦", ["markbook.markbookList"], with: ["file.read", "markbook.getMarkbook"]),
     Case("steps:\n  - uses: file.read\n    onError: ¦", ["continue"]),
     Case("on:\n  - ¦", ["cron", "every", "at"]),
     Case("on:\n  - cron: '0 7 * * 1'\n    overlap: ¦", ["skip"]),
@@ -172,7 +172,7 @@ import Testing
     Case("recipe: ¦", ["../approve-averages.yaml"]),
     Case("recipe: ../markbook-averages.yaml\ncases:\n  - case: a\n    do:\n      - run: {}\n        ¦", ["expect"]),
     Case(
-      "recipe: ../markbook-averages.yaml\ncases:\n  - case: a\n    do:\n      - adv¦", ["run"],
+      "recipe: ../markbook-averages.yaml\ncases:\n  - case: a\n    do:\n      - adv¦", ["advance"],
       with: ["advance", "expect"]),
     Case("recipe: ../faulty.yaml\ncases:\n  - case: a\n    do:\n      - run: { ¦ }", ["sure", "colour"]),
     Case("recipe: ../faulty.yaml\ninputs: { sure: ¦ }", ["true", "false"]),

@@ -60,13 +60,14 @@ struct EditedFolder {
     return EditedFolder(files)
   }
 
-  var service: EditorService {
+  var service: EditorService { EditorService(editorFolder) }
+
+  var editorFolder: EditorFolder {
     let environment = environment
     let paths = files.keys.filter { EditedFileKind(path: $0) != .configuration && $0.hasSuffix(".yaml") }.sorted()
-    return EditorService(
-      EditorFolder(
-        catalog: everyAction, environment: { _ in environment }, files: { paths }, secretNames: { [] },
-        now: { Timestamp("2026-11-27T18:04:00Z") ?? .earliest }))
+    return EditorFolder(
+      catalog: everyAction, environment: { _ in environment }, files: { paths }, secretNames: { [] },
+      now: { Timestamp("2026-11-27T18:04:00Z") ?? .earliest })
   }
 
   var environment: RecipeEnvironment {

@@ -71,7 +71,7 @@ import Testing
     (
       "marks", "[1,",
       """
-      -i marks:1:4: error: a value is expected, but the text ends
+      -i marks:1:4: error: 'inputs.marks' isn't valid JSON: a value is expected, but the text ends
         [1,
            ^
       """

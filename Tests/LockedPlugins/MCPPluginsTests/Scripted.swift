@@ -18,10 +18,11 @@ struct LockedServer {
 
   /// Makes the lock of a server as a file has it.
   static func lock(
-    _ source: MCPSource, as name: String = "tried", settings: Value = .map(ValueMap()), folder: String? = nil
+    _ source: MCPSource, as name: String = "tried", settings: Value = .map(ValueMap()), folder: String? = nil,
+    time: any TimeSource = SystemTime()
   ) async throws -> PluginLock {
     let lock = try await MCPKind.lock(
-      name: name, source: source, settings: settings, in: context(name, folder: folder))
+      name: name, source: source, settings: settings, in: context(name, folder: folder, time: time))
     return try PluginLock(reading: try lock.written(), of: lock.file)
   }
 

@@ -1,4 +1,5 @@
 import Basics
+import RecipeEditing
 import Testing
 
 @testable import LanguageServer

@@ -22,7 +22,11 @@ enum Clients {
     return isThere ? folder.path : nil
   }()
 
-  /// Debian's Python, which has Selenium.
+  /// Whether Debian's `nginx` is there, which `make clients` unpacks; not where apt can't download it.
+  static let hasNginx = FileManager.default.isExecutableFile(
+    atPath: packageFolder.appending(path: ".build/nginx/nginx").path)
+
+  /// Debian's Python, which has Selenium and aiosmtpd.
   static let systemPython = "/usr/bin/python3"
 
   /// Debian's Neovim, with the options to run a script.

@@ -28,12 +28,12 @@ import Testing
     (" report.yaml", 66), ("jobs.json", 66), ("order-received -i", 66),
     // It reads what isn't given.
     ("--from-crontab -", 66), ("new shape -", 3),
-    // No run asks for values, and no recipe has a form.
-    ("runs answer", 66), ("form link", 66),
+    // No run asks for values, no recipe has a form, and nothing failed.
+    ("runs answer", 66), ("form link", 66), ("runs dismiss", 66),
     // The run waits for a person.
     ("--detach", 4),
     // No agent is running.
-    ("errand recipes", 69), ("runs watch", 69), ("plan --show", 69),
+    ("errand recipes", 69), ("errand reload", 69), ("runs watch", 69), ("plan --show", 69),
   ]
 
   /// A command without its comment.

@@ -61,6 +61,12 @@ import Testing
       Address(
         method: "POST", path: "/schedules/\(PercentEncoding.encode(values["schedule"] ?? "x"))/backfill", body: ""),
       Address(method: "POST", path: "/schedules/\(PercentEncoding.encode(values["schedule"] ?? "x"))/reset", body: ""),
+      Address(
+        method: "POST", path: "/schedules/\(PercentEncoding.encode(values["schedule"] ?? "x"))/trigger", body: ""),
+      Address(method: "POST", path: "/state/zone/choose", body: ""),
+      Address(method: "POST", path: "/state/logins/end", body: ""),
+      Address(method: "POST", path: "/state/configuration/reload", body: ""),
+      Address(method: "POST", path: "/runs", body: ""),
       Address(method: "POST", path: "/check", body: ""), Address(method: "POST", path: "/tokens", body: ""),
       Address(method: "POST", path: "/tokens/x/revoke", body: ""),
       Address(method: "POST", path: "/workers/x/drain", body: ""),

@@ -404,6 +404,21 @@ import Testing
     await program.remove()
   }
 
+  @Test func `a unit leaves open what people edit in the browser, and their repository`() async throws {
+    let program = try await Program()
+    try program.write("server: { edit: true }\nsecrets: { files: [own.env] }\n", to: "errand.yaml")
+    let folder = try #require(realpath(program.folder.path, nil).map { String(cString: $0) })
+    for name in ["recipes", ".git"] { try Files.makeFolder("\(folder)/\(name)") }
+    let outcome = try await program.call("serve", "--systemd-unit")
+    let lines = outcome.out.split(separator: "\n").map(String.init)
+    #expect(lines.contains("ReadOnlyPaths=-\(folder)/plugins -\(folder)/own.env"), "\(outcome.out)\(outcome.error)")
+    let open = ["", "/.errand", "/recipes", "/recipes/tests", "/.git"].map { "-\(folder)\($0)" }
+    #expect(lines.contains("ReadWritePaths=" + open.joined(separator: " ")), "\(outcome.out)")
+    #expect(lines.contains { $0.hasPrefix("#") && $0.contains("server: { edit: true }") })
+    #expect(try await Self.verified(outcome.out, in: program, isUsers: false) == "")
+    await program.remove()
+  }
+
   @Test func `the package's units limit what this program's unit limits`() async throws {
     let program = try await Program()
     let own = try await program.call("serve", "--systemd-unit").out.split(separator: "\n").map(String.init)

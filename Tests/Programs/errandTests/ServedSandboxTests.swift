@@ -79,6 +79,14 @@ import Testing
       opened.error.contains(
         "this folder is served in a sandbox; other commands reach it with --state \(served.state)\n"), "\(opened.error)"
     )
+    // The printed command opens it from any folder.
+    let again = try #require(opened.error.components(separatedBy: "to open it again, from any folder: errand ").last)
+    let words = again.prefix { $0 != "\n" }.replacing("'", with: "").components(separatedBy: " ")
+    #expect(words.first == "--config" && words.suffix(3) == ["--state", served.state, "open"], "\(opened.error)")
+    let elsewhere = try await Program(beside: program)
+    let reopened = try await elsewhere.call(words + ["--print"])
+    #expect(reopened.out.hasPrefix("\(served.base)/login?link="), "\(reopened)")
+    await elsewhere.remove()
     #expect(opened.out.hasPrefix("\(served.base)/login?link="), "\(opened.out)")
     // Another folder's isn't this one's.
     let other = try await Program(beside: program)

@@ -120,7 +120,7 @@ extension Program {
       try await program.call("runs", "list", "--json").json["open"]?.list?.first
     }
     let waiting = try await listed()
-    #expect(waiting?.map?.members.compactMap(\.name) == ["id", "recipe", "status", "createdAt", "why"])
+    #expect(waiting?.map?.members.compactMap(\.name) == ["id", "recipe", "status", "createdAt", "cause", "why"])
     #expect(waiting?["why"]?.string == "for the event 'go'")
     #expect(Timestamp(waiting?["createdAt"]?.string ?? "") != nil)
     for _ in 1...3 { _ = try await program.call("runs", "signal", run, "go") }

@@ -226,7 +226,7 @@ import Testing
       is: "refused, inputs: no inputs"),
     Case(
       "a refusal under its name of 0.5.0", problem(#"{"kind":"moved","detail":"it changed"}"#, "409 Conflict"),
-      is: "refused, planChanged: it changed"),
+      is: "\(cannotAnswer)it changed"),
     Case(
       "a problem of an unknown kind", problem(#"{"kind":"\u001b[2J","detail":"so it is"}"#, "418 No"),
       is: "\(cannotAnswer)so it is"),

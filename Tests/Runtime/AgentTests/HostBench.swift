@@ -31,13 +31,19 @@ final class HostBench: Sendable {
   init(
     _ store: MemoryStateStore = MemoryStateStore(), sharing shared: (any StateStore)? = nil,
     time: TestTime = TestTime(), isServing: Bool = true,
-    folder: String = "/nowhere", watched: WatchedFolder? = nil, plan: ServedRecipes.Planner? = nil
+    folder: String = "/nowhere", watched: WatchedFolder? = nil, plan: ServedRecipes.Planner? = nil,
+    editing: FolderEditing? = nil
   ) async {
     self.store = store
     self.time = time
     var served = LocalAgent.Served([folder], in: HostBench.environment)
     served.watched = watched
     served.plan = plan
+    served.editing = editing
+    served.findOutline = { run, texts in
+      let source = Source(name: run.origin.file, text: texts[run.origin.file]?.string ?? "")
+      return Recipe.check(source, in: HostBench.environment).recipe?.outline
+    }
     served.refusal = { recipe, _ in recipe.summary.isEmpty ? nil : "not here: \(recipe.summary)" }
     let status = AgentStatus(pid: 1, version: "test", isServing: isServing, since: time.now(), folder: "/state")
     let kept = shared ?? store

@@ -1,6 +1,7 @@
 import Basics
 import Glibc
 import ProcessTestKit
+import RecipeEditing
 import Recipes
 import RunState
 import Runs
@@ -12,6 +13,19 @@ import Testing
 /// Each operation is declared once, and its requests match the declaration.
 @Suite(.timeLimit(.minutes(20))) struct OperationTests {
   private static let instant = Timestamp("2026-11-20T09:30:00Z") ?? .earliest
+
+  /// A query with all members that a filter has.
+  private static func filtered(
+    limit: Int = 20, after: String? = nil, isPaged: Bool = false, needsPerson: Bool? = nil
+  ) -> RunListQuery {
+    var query = RunListQuery(
+      limit: limit, recipe: "r", seen: ["r", "s"], statuses: [.failed], since: .earliest, until: .latest, after: after,
+      isPaged: isPaged, needsPerson: needsPerson)
+    (query.filter.recipePart, query.filter.text, query.filter.causes) = ("r", "timed out", [.slot, .retry])
+    query.filter.inputs = ["class=7a", "n="].compactMap { RunFilter.Input($0) }
+    query.failure = "3fa91c05d2b7e684"
+    return query
+  }
 
   /// A request of each operation, with all parameters.
   private static let requests: [any Operation] = [
@@ -91,10 +105,20 @@ import Testing
     DeleteRun.with { $0.run = "r" },
     ShowRun.with { $0.run = "r" },
     ReadValue(BlobReference(sha256: String(repeating: "ab", count: 32), size: 7), of: "r1"),
-    ListRuns(
-      RunListQuery(
-        limit: 3, recipe: "r", seen: ["r", "s"], statuses: [.failed], since: .earliest, until: .latest, after: "x",
-        isPaged: true, needsPerson: false)),
+    ListRuns(filtered(limit: 3, after: "x", isPaged: true, needsPerson: false)),
+    CountRuns.with { $0.fill(from: filtered()) },
+    SteerRuns.with {
+      $0.verb = Word(.cancel)
+      $0.runs = ["r1", "r2"]
+      $0.reason = "no"
+      $0.key = "k"
+    },
+    SteerRuns.with {
+      var filter = RunFilterInput()
+      filter.fill(from: filtered())
+      $0.verb = Word(.retry)
+      ($0.filter, $0.expected) = (filter, 2)
+    },
     ListApprovals.with {
       $0.limit = 3
       $0.cursor = "r1"
@@ -106,12 +130,15 @@ import Testing
       $0.from = 3
       $0.parent = "each"
       $0.status = [Word(.failed), Word(.uncertain)]
+      $0.outlined = true
     },
     ExplainRun.with {
       $0.run = "r"
       $0.alone = true
       $0.timeless = true
+      $0.zone = "Europe/Berlin"
     },
+    ReloadConfiguration(), EndSessions.with { $0.all = true }, ShowSchedule.with { $0.id = "tick" },
     ReadLogs.with {
       $0.run = "r1"
       $0.step = "a"
@@ -171,6 +198,7 @@ import Testing
       $0.texts = ["t": "one"]
       $0.key = "k"
       $0.plan = "00"
+      $0.like = "r0"
       $0.assistant = "scribe"
     },
     PlanRun.with {
@@ -179,16 +207,83 @@ import Testing
       $0.texts = ["t": "one"]
       $0.plan = "00"
     },
-    ShowPlan.with { $0.digest = "00" }, ListRecipes(),
+    ShowPlan.with { $0.digest = "00" }, ListRecipes.with { $0.brief = true },
     ShowRecipe.with { $0.recipe = "r" }, ListTools.with { $0.patterns = ["r-*"] },
     CheckText.with {
       $0.text = "steps: []"
       $0.file = "r.yaml"
     },
     ListActions(), ListConnections(), ShowStatus(),
+    EditorCheck.with {
+      $0.path = "recipes/r.yaml"
+      $0.text = "steps: []"
+      $0.fixAll = true
+    },
+    EditorComplete.with {
+      $0.path = "recipes/r.yaml"
+      $0.text = "steps: []"
+      $0.at = PlaceAnswer(TextPosition(line: 0, character: 3))
+    },
+    EditorHover.with {
+      $0.path = "recipes/r.yaml"
+      $0.text = "steps: []"
+      $0.at = PlaceAnswer(TextPosition(line: 0, character: 3))
+    },
+    EditorPlan.with {
+      $0.path = "recipes/r.yaml"
+      $0.text = "steps: []"
+      $0.inputs = ValueMap([("n", .int(1))])
+      $0.texts = ["t": "one"]
+    },
+    EditorTest.with {
+      $0.path = "recipes/r.yaml"
+      $0.text = "steps: []"
+    },
+    ListFiles(), ReadFile.with { $0.path = "errand.yaml" },
+    SaveFile.with {
+      $0.path = "recipes/r.yaml"
+      $0.text = "steps: []"
+      $0.base = "00"
+      $0.message = "Shorter"
+      $0.key = "k"
+    },
+    ListVersions.with { $0.path = "recipes/r.yaml" },
+    ReadVersion.with {
+      $0.path = "recipes/r.yaml"
+      $0.version = "1"
+    },
+    RestoreFile.with {
+      $0.path = "recipes/r.yaml"
+      $0.version = "1"
+      $0.base = "00"
+      $0.key = "k"
+    },
+    ListTemplates(),
+    NewFile.with {
+      $0.from = "hello"
+      $0.uses = "http.get"
+      $0.test = "recipes/r.yaml"
+      $0.name = "mine"
+    },
+    ListFailures.with {
+      $0.recipe = "r"
+      $0.all = true
+      $0.limit = 3
+    },
+    DismissFailure.with {
+      $0.group = "3fa91c05d2b7e684"
+      $0.seen = instant
+      $0.note = "known"
+    },
+    ShowStatistics.with {
+      $0.recipe = "r"
+      $0.days = 7
+      $0.daily = true
+    },
     ExplainSchedule.with {
       $0.id = "tick"
       $0.at = instant
+      $0.zone = "Europe/Berlin"
     },
     ListSchedules(),
     ListSlots(SlotQuery(limit: 5, schedule: "tick", from: instant, before: instant, after: "x")),

@@ -37,6 +37,19 @@ import Testing
     #expect(try clock("UTC").minute(try #require(Timestamp(instant))) == minute)
   }
 
+  @Test(arguments: [
+    ("approved by ann at 2026-11-20T06:30:00Z", "approved by ann at Fri 2026-11-20 17:30 AEDT"),
+    ("(until 2026-11-20T06:30:05Z); it ended.", "(until Fri 2026-11-20 17:30:05 AEDT); it ended."),
+    ("'2026-11-20T06:30:00Z' and 2026-11-20T07:00:00Z.", "'Fri 2026-11-20 17:30 AEDT' and Fri 2026-11-20 18:00 AEDT."),
+    // An address and a name stay what they are, and so does a text that is no instant.
+    ("http://a.example/?from=2026-11-20T06:30:00Z", "http://a.example/?from=2026-11-20T06:30:00Z"),
+    ("x2026-11-20T06:30:00Z 2026-11-20T06:30:00Zx", "x2026-11-20T06:30:00Z 2026-11-20T06:30:00Zx"),
+    ("2026-13-20T06:30:00Z: Zoo  Z", "2026-13-20T06:30:00Z: Zoo  Z"), ("", ""),
+  ])
+  func `a sentence has its instants in words`(_ text: String, _ told: String) throws {
+    #expect(try clock("Australia/Sydney").told(text) == told)
+  }
+
   @Test func `a clock that tells no distances says the same at any time`() throws {
     let instant = try #require(Timestamp("2026-11-21T06:30:00Z"))
     for hours in [-40, 0, 40] {

@@ -17,13 +17,15 @@ import Testing
     let created = instant(seconds - (number % 10 == 3 ? 2 * 86_400 : 1))
     let id = UUID7(at: created, using: &random).description
     let recipe = number % 200 == 150 ? "rare \"one\"" : "r\(number % 7)"
+    let again = "old \"\(number / 2)\""
+    let cause =
+      number % 90 == 5
+      ? RunCause(.retry, run: again) : number % 90 == 6 ? RunCause(.manual, run: again) : RunCause(.manual)
+    let inputs = Value.object(["class": .string(number % 60 == 34 ? "7a" : "7b"), "n": .int(number)])
+    var end = RunEnded(run: id, at: instant(seconds), status: number % 90 == 4 ? .failed : .succeeded)
+    if end.status == .failed { end.error = RunError(.network, "\"It\" broke at \(number)") }
     return try #require(
-      try Example.fold([
-        Example.created(
-          id, recipe: recipe,
-          cause: number % 90 == 5 ? RunCause(.retry, run: "old \"\(number / 2)\"") : RunCause(.manual)),
-        Example.over(id, at: seconds, number % 90 == 4 ? .failed : .succeeded),
-      ]).ended.first)
+      try Example.fold([Example.created(id, recipe: recipe, inputs: inputs, cause: cause), .runEnded(end)]).ended.first)
   }
 
   private static let runs = (try? (0..<count).map(run)) ?? []
@@ -70,6 +72,16 @@ import Testing
     query {
       $0.recipe = "r5"; $0.retriesOf = ["old \"2\""]
     },
+    query { $0.againOf = "old \"47\"" }, query { $0.againOf = "old" },
+    query { $0.filter.recipePart = "RARE \"O" }, query { $0.filter.recipePart = "3" },
+    query { $0.filter.causes = [.retry] }, query { $0.filter.causes = [.retry, .manual] },
+    query { $0.filter.causes = [.slot] }, query { $0.filter.text = "broke at 9" },
+    query {
+      $0.filter.text = "BROKE"; $0.recipe = "r1"
+    },
+    query { $0.filter.inputs = ["class=7a"].compactMap { RunFilter.Input($0) } },
+    query { $0.filter.inputs = ["class=7a", "n=94"].compactMap { RunFilter.Input($0) } },
+    query { $0.filter.inputs = ["class=7"].compactMap { RunFilter.Input($0) } },
   ]
 
   @Test(arguments: queries.indices)

@@ -65,6 +65,15 @@ final class CrashingStore: LocalStateStore {
     try await memory.linkKey(renewed: isRenewed)
   }
   func finishedRun(_ id: String) async throws(StateError) -> RunRecord? { try await memory.finishedRun(id) }
+  func runSums(_ query: RunSumQuery) async throws(StateError) -> [RunSum] { try await memory.runSums(query) }
+  func latestResults(
+    of recipes: [String], from instant: Timestamp
+  ) async throws(StateError) -> [String: [RunResult]] {
+    try await memory.latestResults(of: recipes, from: instant)
+  }
+  func failures(from instant: Timestamp) async throws(StateError) -> [FailureGroup] {
+    try await memory.failures(from: instant)
+  }
   func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] { try await memory.slots(query) }
   func putBlob(_ bytes: [UInt8]) async throws(StateError) -> BlobReference {
     if isDead { throw CrashingStore.death }

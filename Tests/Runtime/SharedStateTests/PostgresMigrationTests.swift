@@ -1,3 +1,4 @@
+import Basics
 import PostgresClient
 import PostgresTestKit
 import RunState
@@ -69,6 +70,48 @@ import Testing
     let refusal = PostgresSchemaVersion(steps: 7, needed: 6).refusal(knowing: PostgresSchema.steps.count)
     #expect(await PostgresMigrationTests.failure { try await PostgresDatabase.open([settings]) } == refusal)
     #expect(await PostgresMigrationTests.failure { try await PostgresDatabase.migrate([settings]) } == refusal)
+  }
+
+  @Test(.enabled(if: isInstalled)) func `runs of an older version are counted, also those that it still adds`()
+    async throws
+  {
+    let settings = try await PostgresServer.database()
+    try await PostgresMigrationTests.run("create schema errand", on: settings)
+    let connection = try await PostgresConnection.open(settings)
+    defer { connection.close() }
+    try await connection.run("set search_path to errand")
+    for statement in PostgresSchema.steps[0] { try await connection.run(statement) }
+    try await connection.run("insert into meta values ('schema', '1'), ('needed', '1')")
+    /// Adds a finished run as a program does that knows the first step alone.
+    func add(_ number: Int, _ status: RunStatus) async throws {
+      let id = "0199a3f2-4c00-7abc-8def-00000000000\(number)"
+      let ended = try #require(Timestamp("2026-11-20T09:00:00Z"))
+      var run = RunRecord(
+        RunCreated(
+          run: id, at: ended.advanced(by: .seconds(-5)) ?? ended, recipe: "r", file: "r.yaml",
+          texts: .inline(.object([:])), inputs: .object([:]), program: "test"))
+      (run.status, run.endedAt) = (status, ended)
+      try await connection.run(
+        "insert into finished values ($1, 'r', $2, $3, $4, null, $5, $6)", .uuid(id), .text(status.rawValue),
+        .timestamp(run.createdAt), .timestamp(ended), .text(try RunSummary(run).storedText), .text(try run.storedText))
+    }
+    try await add(1, .succeeded)
+    try await add(2, .failed)
+    let before = PostgresSchemaVersion(steps: 1, needed: 1)
+    #expect(
+      try await PostgresDatabase.migrate([settings], makesNew: false)
+        == PostgresDatabase.Migration(before: before, after: .current))
+    try await add(3, .failed)
+    let store = SharedStateStore(try await PostgresDatabase.open([settings]))
+    func sums() async throws -> [String] {
+      try await store.runSums(RunSumQuery(firstDay: 0)).map { "\($0.status) \($0.count) \($0.took)" }
+    }
+    #expect(try await sums() == ["failed 2 10000", "succeeded 1 5000"])
+    // They have no group, and are removed like others.
+    #expect(try await store.failures(from: .earliest).isEmpty)
+    #expect(try await store.deleteRun("0199a3f2-4c00-7abc-8def-000000000002"))
+    #expect(try await sums() == ["failed 1 5000", "succeeded 1 5000"])
+    try await store.close()
   }
 
   @Test(.enabled(if: isInstalled)) func `a worker's role can do all but change tables`() async throws {

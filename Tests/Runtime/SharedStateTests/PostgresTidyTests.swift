@@ -34,6 +34,11 @@ import Testing
       }
       #expect(try await store.printed(ofRun: Self.id(number), from: 0).lines.count == 1)
     }
+    // A login is kept for a week after its end.
+    for (name, days) in [("forgotten", -8), ("over", -6), ("good", 1)] {
+      let until = now.advanced(by: .seconds(days * 86_400)) ?? now
+      try await store.append(.sessionBegan(SessionBegan(at: now, sha256: name, name: "ann", until: until)))
+    }
     let connection = try await PostgresConnection.open(settings)
     try await connection.run("set search_path to errand")
     // Two ended long ago, and of the tables of two weeks one holds the open run.
@@ -60,6 +65,7 @@ import Testing
     #expect(try await store.finishedRuns(HistoryQuery()).map(\.id).sorted() == [Self.id(4), Self.id(5)])
     #expect(try await Self.count("select count(*) from line", connection) == 3)
     #expect(try await Self.count("select count(*) from receipt", connection) == 0)
+    #expect(await store.sessions().map(\.sha256) == ["good", "over"])
     // The key of an open run stays, however old it is.
     #expect(try await Self.count("select count(*) from item where kind = 'key'", connection) == 1)
     let tables = "select count(*) from pg_class where relname = 'entry_"
@@ -70,6 +76,47 @@ import Testing
     #expect(try await Self.count("\(tables)\(first)'", connection) == 0)
     #expect(try await store.finishedRuns(HistoryQuery()).count == 3)
     connection.close()
+    try await store.close()
+  }
+
+  @Test func `sums are joined, and stay exact while runs come, go and are erased`() async throws {
+    let settings = try await PostgresServer.database()
+    try await PostgresDatabase.migrate([settings])
+    let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test").patient)
+    try await store.join(claiming: false)
+    let now = SystemTime().now()
+    for number in 1...40 {
+      let error = RunError(.network, "no answer after \(number) s", step: "read")
+      try await store.append([
+        Self.created(number, at: now),
+        .runEnded(
+          RunEnded(
+            run: Self.id(number), at: now, status: number % 4 == 0 ? .failed : .succeeded,
+            error: number % 4 == 0 ? error : nil)),
+      ])
+    }
+    let connection = try await PostgresConnection.open(settings)
+    defer { connection.close() }
+    try await connection.run("set search_path to errand")
+    func sums() async throws -> [String] {
+      try await store.runSums(RunSumQuery(firstDay: 0)).map { "\($0.status) \($0.count)" }
+    }
+    #expect(try await Self.count("select count(*) from run_sum", connection) == 40)
+    #expect(try await sums() == ["failed 10", "succeeded 30"])
+    await store.tidy(.everything)
+    #expect(try await Self.count("select count(*) from run_sum", connection) == 2)
+    #expect(try await sums() == ["failed 10", "succeeded 30"])
+    #expect(try await store.failures(from: .earliest).map(\.count) == [10])
+    // Erased runs still count, and are in no group.
+    try await connection.run(
+      "update finished set ended_at = now() - interval '50 days' where id = any($1)", .uuids([Self.id(4), Self.id(8)]))
+    await store.tidy(Retention(dataFor: .seconds(40 * 86_400)))
+    #expect(try await sums() == ["failed 10", "succeeded 30"])
+    #expect(try await store.failures(from: .earliest).map(\.count) == [8])
+    for number in 1...40 { #expect(try await store.deleteRun(Self.id(number))) }
+    #expect(try await sums() == [])
+    await store.tidy(.everything)
+    #expect(try await Self.count("select count(*) from run_sum", connection) == 0)
     try await store.close()
   }
 

@@ -12,13 +12,20 @@
     const key = event.key;
     if (Date.now() - isGoing < 1500 && goals[key]) location.href = goals[key];
     else if (key === '?') location.href = '/help';
-    else if (key === '/') document.querySelector('main input:not([type=hidden])')?.focus();
+    else if (key === '/') (document.querySelector('main input[type=search]')
+      ?? document.querySelector('main input:not([type=hidden])'))?.focus();
     else if (key === 'j' || key === 'k') move(key === 'j' ? 1 : -1);
     else if (key === 'g') { isGoing = Date.now(); return; }
     else return;
     isGoing = 0;
     if (key === '/' || key === 'j' || key === 'k') event.preventDefault();
   });
+
+  // The agent writes times by the clock of the person who reads them.
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone && !document.cookie.split('; ').includes(`errand_zone=${zone}`)) {
+    document.cookie = `errand_zone=${zone}; Path=/; Max-Age=31536000; SameSite=Lax`;
+  }
 
   // How far an instant is from now, in the words of the agent and to the minute.
   function distance(at) {

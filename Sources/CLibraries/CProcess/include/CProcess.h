@@ -25,6 +25,8 @@ struct CProcessCommand {
   char *_Nullable const *_Nonnull words;
   char *_Nullable const *_Nonnull environment;
   int folder, input, output, errors;
+  /// How many milliseconds it has to end by itself (SIGTERM) when this program is gone; 0 kills it at once.
+  int patience;
 };
 
 /// What a keeper tells, each in one piece.

@@ -15,18 +15,19 @@ extension LanguageServer {
   }
 
   private func report(_ fault: Diagnostic, _ document: Document) -> Value {
+    let shown = EditorFaultAnswer(fault, document.positions, client.encoding)
     var report = ValueMap()
-    report["range"] = document.positions.value(of: fault.location?.range ?? 0..<0)
+    report["range"] = Value.range(shown.from, shown.to)
     report["severity"] = .int(fault.severity.number)
     report["source"] = .string("errand")
-    let (related, others) = related(fault.notes)
-    report["message"] = .string(([fault.message] + others.map { "note: \($0)" }).joined(separator: "\n"))
+    let (related, others) = related(shown.notes)
+    report["message"] = .string(([shown.message] + others.map { "note: \($0)" }).joined(separator: "\n"))
     if !related.isEmpty { report["relatedInformation"] = .list(related) }
-    if client.keepsData, !fault.fixes.isEmpty {
+    if client.keepsData, !shown.fixes.isEmpty {
       report["data"] = .object([
         "fixes": .list(
-          fault.fixes.map { fix in
-            .object(["title": .string(fix.title), "edits": .list(fix.edits.map(document.positions.value))])
+          shown.fixes.map { fix in
+            .object(["title": .string(fix.title), "edits": .list(fix.edits.map(\.value))])
           })
       ])
     }
@@ -34,11 +35,12 @@ extension LanguageServer {
   }
 
   /// Notes with a place that the client shows, and the texts of the others.
-  private func related(_ notes: [Diagnostic.Note]) -> (related: [Value], others: [String]) {
+  private func related(_ notes: [NoteAnswer]) -> (related: [Value], others: [String]) {
     var (related, others) = ([] as [Value], [] as [String])
     for note in notes {
-      if client.takesRelatedInformation, let place = note.location {
-        related.append(.object(["location": location(place), "message": .string(note.message)]))
+      if client.takesRelatedInformation, let path = note.path, let from = note.from, let to = note.to {
+        let location = Value.object(["uri": .string(address(of: path)), "range": .range(from, to)])
+        related.append(.object(["location": location, "message": .string(note.message)]))
       } else {
         others.append(note.message)
       }
@@ -85,13 +87,9 @@ extension LanguageServer {
   }
 
   private static let fixAllTitle = "apply all safe fixes"
-  /// How long an answer may take that checks a text again and again.
-  private static let longestMending = TimeSpan.seconds(2)
 
   private func mendingEdits(of document: Document) -> [Diagnostic.Edit] {
-    let time = SystemTime()
-    let start = time.elapsed()
-    return service(for: document).mendingEdits(of: document.source) { time.elapsed() - start < Self.longestMending }
+    service(for: document).mendingEditsInTime(of: document.source)
   }
 
   /// An action with its edits, which are made when it is chosen, because they take many checks.

@@ -1,26 +1,31 @@
 import Basics
 
-/// A place in a text as the protocol counts: lines from 0, and code units of the line from 0 (LSP 3.17, "Position").
-struct TextPosition: Hashable, Sendable {
+/// A place in a text as editors count: lines from 0, and code units of the line from 0 (LSP 3.17, "Position").
+package struct TextPosition: Hashable, Sendable {
   /// Which code units are counted; UTF-16 unless both sides know UTF-8.
-  enum Encoding: String, Sendable {
+  package enum Encoding: String, Sendable {
     case utf8 = "utf-8"
     case utf16 = "utf-16"
   }
 
-  var line: Int
-  var character: Int
+  package var line: Int
+  package var character: Int
+
+  package init(line: Int, character: Int) {
+    self.line = line
+    self.character = character
+  }
 }
 
-/// Translates between the protocol's places and byte offsets of one text.
+/// Translates between editors' places and byte offsets of one text.
 ///
 /// Lines end with LF, CR LF or CR; a place beyond the end of a line or text is its end.
-struct TextPositions: Sendable {
+package struct TextPositions: Sendable {
   private let bytes: [UInt8]
   private let lineStarts: [Int]
   private let encoding: TextPosition.Encoding
 
-  init(_ bytes: [UInt8], _ encoding: TextPosition.Encoding = .utf16) {
+  package init(_ bytes: [UInt8], _ encoding: TextPosition.Encoding = .utf16) {
     self.bytes = bytes
     self.encoding = encoding
     var starts = [0]
@@ -34,7 +39,7 @@ struct TextPositions: Sendable {
     lineStarts = starts
   }
 
-  func offset(of position: TextPosition) -> Int {
+  package func offset(of position: TextPosition) -> Int {
     guard position.line >= 0 else { return 0 }
     guard position.line < lineStarts.count else { return bytes.count }
     var offset = lineStarts[position.line]
@@ -47,7 +52,7 @@ struct TextPositions: Sendable {
     return offset
   }
 
-  func position(of offset: Int) -> TextPosition {
+  package func position(of offset: Int) -> TextPosition {
     let offset = min(max(offset, 0), bytes.count)
     var (low, high) = (0, lineStarts.count)
     while low < high {
@@ -65,7 +70,7 @@ struct TextPositions: Sendable {
   }
 
   /// The same, counted from a place before it if that is in the same line.
-  func position(of offset: Int, from known: (offset: Int, position: TextPosition)) -> TextPosition {
+  package func position(of offset: Int, from known: (offset: Int, position: TextPosition)) -> TextPosition {
     let next = known.position.line + 1
     guard offset >= known.offset, offset <= bytes.count, next >= lineStarts.count || offset < lineStarts[next] else {
       return position(of: offset)
@@ -91,36 +96,4 @@ struct TextPositions: Sendable {
     default: (1, 1)
     }
   }
-}
-
-extension TextPositions {
-  /// The bytes that a `Range` of the protocol names; nil if it isn't one.
-  func range(_ value: Value) -> Range<Int>? {
-    guard let start = value["start"].flatMap(TextPosition.init), let end = value["end"].flatMap(TextPosition.init)
-    else {
-      return nil
-    }
-    let (first, last) = (offset(of: start), offset(of: end))
-    return min(first, last)..<max(first, last)
-  }
-
-  /// A `Range` of the protocol.
-  func value(of range: Range<Int>) -> Value {
-    .object(["start": position(of: range.lowerBound).value, "end": position(of: range.upperBound).value])
-  }
-
-  /// A `TextEdit` of the protocol.
-  func value(of edit: Diagnostic.Edit) -> Value {
-    .object(["range": value(of: edit.range), "newText": .string(edit.text)])
-  }
-}
-
-extension TextPosition {
-  /// A `Position` of the protocol; nil if the value isn't one.
-  init?(_ value: Value) {
-    guard let line = value["line"]?.int, let character = value["character"]?.int else { return nil }
-    self.init(line: line, character: character)
-  }
-
-  var value: Value { .object(["line": .int(line), "character": .int(character)]) }
 }

@@ -24,16 +24,16 @@ package final class OpenFiles: Sendable {
   }
 
   /// Whether there is such a file, in the editor or on disk.
-  func exists(_ path: String) -> Bool { state.withLock { $0.sources[path] != nil } || Files.exists(path) }
+  package func exists(_ path: String) -> Bool { state.withLock { $0.sources[path] != nil } || Files.exists(path) }
 
   /// The paths of the open files.
   package var paths: [String] { state.withLock { Array($0.sources.keys) } }
 
   /// Opens, changes or, with nil, closes a file.
-  func set(_ path: String, to source: Source?) { state.withLock { $0.sources[path] = source } }
+  package func set(_ path: String, to source: Source?) { state.withLock { $0.sources[path] = source } }
 
   /// Returns the paths that were read or looked for since the last call.
-  func takeReads() -> Set<String> {
+  package func takeReads() -> Set<String> {
     state.withLock { state in
       defer { state.read = [] }
       return state.read
