@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import HTTPClient
 import Testing
 
 /// The state of each released version, read and finished by the current program.
@@ -7,7 +8,7 @@ import Testing
 /// `Fixtures/states/make-state.sh` makes one; its opening comment describes the content.
 @Suite(.timeLimit(.minutes(20))) struct ReleasedStateTests {
   static let states = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures/states")
-  static let versions = ["0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0"]
+  static let versions = ["0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0"]
 
   /// Whether a version knew webhooks, batches, tokens and plugins with locks.
   private static func isReaching(_ version: String) -> Bool { !["0.1.0", "0.2.0"].contains(version) }
@@ -96,6 +97,14 @@ import Testing
     try program.write("", to: "gate")
 
     var serve = try program.serve("serve", environment: saturday)
+    // No upgrade ends a link.
+    if let link = try? lines("link.txt").first {
+      let line = try #require(await serve.line(with: "listens on http://"))
+      let base = "http://" + (line.components(separatedBy: "http://").last ?? "")
+      let path = link.components(separatedBy: "/d/").last ?? ""
+      let page = try await HTTPClient().send(HTTPRequest("GET", "\(base)/d/\(path)"))
+      #expect(page.status == 200 && String(decoding: page.body, as: UTF8.self).contains("Count on?"))
+    }
     // They end in any order.
     var rest: Set = ["waiting", "retrying", "looping"]
     if isReaching { rest.insert("locked") }

@@ -5,7 +5,8 @@
 # looping runs are open in it, of a killed agent; schedules have slots, one buffered; events are kept; values and outputs
 # lie in blobs. Since 0.3.0 there are deliveries of a webhook, of which some are received and not decided, and those that
 # were answered with 202 are listed in accepted.txt; a batch with two events; a token; a run that waits before an action
-# of a plugin with a lock. The program's clock begins on 2026-11-20; libfaketime sets it.
+# of a plugin with a lock. Since 0.7.0 the link in link.txt carries the right to decide. The program's clock begins on
+# 2026-11-20; libfaketime sets it.
 set -euo pipefail
 program=$(realpath "$1")
 project=$(realpath "$(dirname "$0")/project")
@@ -62,6 +63,8 @@ serve '2026-11-20 13:10:00'
 begin looping
 begin uncertain
 errand token new reader --scope read > /dev/null
+# Versions before 0.7.0 know no links.
+errand runs link "$(cat approving.id)" ask > link.txt 2> /dev/null || rm link.txt
 for n in 1 2; do errand runs signal any parcel --data "{\"n\": $n}" --id parcel-$n; done
 until [ -s sent.txt ] && [ "$(grep -c 0 items.txt)" = 3 ]; do sleep 0.1; done
 # The end of what came before is in the journal with the attempt that begins after it.
