@@ -34,9 +34,12 @@ package struct RunDecisions: Sendable {
     _ id: String, step: StepPath?, _ decision: DecisionRecord, _ given: [(name: String, input: GivenInput)]? = nil,
     seeing question: String?, on host: isolated RunHost
   ) async throws(RequestRefusedError) -> StepPath {
+    // One that is on its way to the state is as good as given; it may be the same, whose repetition has its answer.
+    while let deciding = host.lives[id]?.deciding, step.map({ deciding.contains($0) }) ?? !deciding.isEmpty {
+      await withCheckedContinuation { waiter in host.change(id) { $0.decisionWaiters.append(waiter) } }
+    }
     let run = await host.store.openRun(id)
     if let step, let known = run?.steps[step]?.decision { throw RequestRefusedError(decided: known, step, of: id) }
-    // One that is on its way to the state is as good as given.
     let asking = run?.askingSteps.filter { host.lives[id]?.deciding.contains($0.path) != true } ?? []
     let chosen = try asking.decided(step, by: decision.by, in: id, isAnswer: given != nil)
     let path = chosen.path
@@ -51,7 +54,14 @@ package struct RunDecisions: Sendable {
       decision.fields = try wait.answer(given, to: path, host.store.secrets)
     }
     host.change(id) { _ = $0.deciding.insert(path) }
-    defer { host.change(id) { _ = $0.deciding.remove(path) } }
+    defer {
+      let waiters = host.change(id) { life in
+        life.deciding.remove(path)
+        defer { life.decisionWaiters = [] }
+        return life.decisionWaiters
+      }
+      for waiter in waiters { waiter.resume() }
+    }
     let event = DecisionGiven(run: id, step: path, decision: decision)
     do throws(StateError) {
       try await host.keeper.append([given == nil ? .decisionGiven(event) : .answerGiven(event)])

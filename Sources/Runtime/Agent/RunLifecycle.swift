@@ -83,6 +83,8 @@ package struct RunLifecycle<Walk> {
   private var resolutionCount = 0
   /// The steps whose decisions are being recorded.
   var deciding: Set<StepPath> = []
+  /// The requests that wait until one of these decisions is recorded.
+  var decisionWaiters: [CheckedContinuation<Void, Never>] = []
   /// The tasks that end the walk by force when the grace of a cancellation is over.
   var forcing: [Task<Void, Never>] = []
 

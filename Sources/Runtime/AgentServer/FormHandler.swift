@@ -22,6 +22,13 @@ struct FormHandler {
   func answer(_ request: HTTPServerRequest) async throws(Problem) -> HTTPServerResponse {
     let unknown = Problem(.noSuchPath, "there is no form at this address")
     guard let entry = service.forms?.entry(at: String(request.rawPath.dropFirst(WebForm.root.count))) else {
+      // The recipes aren't read yet.
+      if !isReady {
+        throw Problem(
+          .refusal(.notServing),
+          "the agent is starting, and nothing was sent; go back, where the form is as you filled it in, and send it again",
+          headers: ["Retry-After": "5"])
+      }
       throw unknown
     }
     if request.method == "POST", request.account == nil { try authenticator.checkIsOfPage(request) }

@@ -67,6 +67,20 @@ extension AgentParts {
     return nil
   }
 
+  /// Makes a decision about a run, unless it was made with the key before; gives its step.
+  ///
+  /// A repetition that comes while the first is being recorded, here or by another program, gets its answer too.
+  func once(
+    _ key: RunKey?, in run: String, _ known: (StepRecord) -> RunKey?,
+    _ decide: () async throws(RequestRefusedError) -> StepPath
+  ) async throws(RequestRefusedError) -> StepPath {
+    if let step = try await repeated(key, in: run, known) { return step }
+    do throws(RequestRefusedError) { return try await decide() } catch {
+      if let step = try await repeated(key, in: run, known) { return step }
+      throw error
+    }
+  }
+
   /// The refusal of a decision or an answer, with the earlier decision, if it comes too late.
   func saying(
     _ refusal: RequestRefusedError, of run: String, _ step: StepPath?

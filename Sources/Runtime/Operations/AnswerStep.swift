@@ -44,15 +44,16 @@ package struct AnswerStep: Operation {
         .string("answer"), .string(step ?? ""), .map(fields ?? ValueMap()),
         .list(texts.flatMap { [.string($0.key), .string($0.value)] }), .string(comment ?? ""),
       ])
-    if let known = try await agent.repeated(answer.key, in: run.id, \.decision?.key) {
-      return Answer(known, of: run.id)
+    let answered = try await agent.once(answer.key, in: run.id, \.decision?.key) {
+      [answer] () async throws(RequestRefusedError) in
+      do throws(RequestRefusedError) {
+        let open = try await agent.openRun(run)
+        return try await agent.host.decisions.answer(open, step: step, given, answer, seeing: question)
+      } catch {
+        throw try await agent.saying(error, of: run.id, step)
+      }
     }
-    do throws(RequestRefusedError) {
-      let open = try await agent.openRun(run)
-      return Answer(try await agent.host.decisions.answer(open, step: step, given, answer, seeing: question), of: open)
-    } catch {
-      throw try await agent.saying(error, of: run.id, step)
-    }
+    return Answer(answered, of: run.id)
   }
 
   package static func view(_ answer: Answer, for caller: AgentCaller) -> ChangedAnswer {

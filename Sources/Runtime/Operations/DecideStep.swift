@@ -52,15 +52,16 @@ package struct DecideStep: Operation {
     decision.key = try agent.decisionKey(
       key, of: caller, about: run.id,
       [.string("decide"), .string(step ?? ""), .bool(approved), .string(comment ?? "")])
-    if let known = try await agent.repeated(decision.key, in: run.id, \.decision?.key) {
-      return Answer(known, of: run.id)
+    let decided = try await agent.once(decision.key, in: run.id, \.decision?.key) {
+      [decision] () async throws(RequestRefusedError) in
+      do throws(RequestRefusedError) {
+        let open = try await agent.openRun(run)
+        return try await agent.host.decisions.decide(open, step: step, decision, seeing: question)
+      } catch {
+        throw try await agent.saying(error, of: run.id, step)
+      }
     }
-    do throws(RequestRefusedError) {
-      let open = try await agent.openRun(run)
-      return Answer(try await agent.host.decisions.decide(open, step: step, decision, seeing: question), of: open)
-    } catch {
-      throw try await agent.saying(error, of: run.id, step)
-    }
+    return Answer(decided, of: run.id)
   }
 
   package static func view(_ answer: Answer, for caller: AgentCaller) -> ChangedAnswer {

@@ -60,17 +60,19 @@ package struct ResolveStep: Operation {
     case .fail(let reason): request.append(.string(reason ?? ""))
     }
     let key = try agent.decisionKey(key, of: caller, about: id, request)
-    if try await agent.repeated(key, in: id, \.resolution?.key) != nil { return Answer(id) }
-    do throws(RequestRefusedError) {
-      try await agent.allowed { () async throws(RunRefusedError) in
-        try await agent.host.resolutions.resolve(id, step: step, as: resolution, by: caller.name, key: key)
-        // The run resumes once its last uncertain step is resolved; over HTTP, no one else would resume it.
-        // Why it can't is kept with it; what was said is noted nonetheless.
-        if agent.agent.isServing, await agent.store.openRun(id) != nil { try? await agent.host.continueRun(id) }
-      }
-    } catch {
-      throw try await agent.saying(error, of: id, step) { step in
-        step.resolution.map { "resolved as \($0.choice)\($0.by.map { " by \($0)" } ?? "") at \($0.at)" }
+    _ = try await agent.once(key, in: id, \.resolution?.key) { () async throws(RequestRefusedError) in
+      do throws(RequestRefusedError) {
+        try await agent.allowed { () async throws(RunRefusedError) in
+          try await agent.host.resolutions.resolve(id, step: step, as: resolution, by: caller.name, key: key)
+          // The run resumes once its last uncertain step is resolved; over HTTP, no one else would resume it.
+          // Why it can't is kept with it; what was said is noted nonetheless.
+          if agent.agent.isServing, await agent.store.openRun(id) != nil { try? await agent.host.continueRun(id) }
+        }
+        return step
+      } catch {
+        throw try await agent.saying(error, of: id, step) { step in
+          step.resolution.map { "resolved as \($0.choice)\($0.by.map { " by \($0)" } ?? "") at \($0.at)" }
+        }
       }
     }
     return Answer(id)
