@@ -200,9 +200,9 @@ class Life:
         except (OSError, http.client.HTTPException, ValueError):
             return None
 
-    def visit(self, path, form=None, login=None, method="GET"):
+    def visit(self, path, form=None, login=None, method="GET", agent=None):
         """Opens a page, or sends its form as a browser does."""
-        agent = random.choice(self.agents)
+        agent = agent or random.choice(self.agents)
         # Each agent of a machine has its own name for the cookie.
         headers = {"Accept": "text/html", "Cookie": f"errand_session_{agent.port}={login}"}
         if form:
@@ -513,7 +513,7 @@ def account(agent, counter, life, token):
         command == {run["id"]: run["status"] for run in runs.values()},
         lambda: f"the command lists {len(command)} runs, the API {len(runs)}")
     for run in random.sample(sorted(runs), min(20, len(runs))):
-        page = life.visit(f"/runs/{run}", login=random.choice(life.logins))
+        page = life.visit(f"/runs/{run}", login=random.choice(life.logins), agent=agent)
         expect(page.status == 200 and runs[run]["status"].encode() in page.body,
                lambda: f"the page of {run}, which {runs[run]['status']}, says {page}")
     kept = agent.call("store", "get", "tally")
@@ -687,7 +687,7 @@ def run():
             is_alive()
         runs, rows = account(agent, counter, life, token)
         # The next save commits what a kill has left, unless the hook refuses it.
-        saves = iter(range(20))
+        saves = itertools.count()
         until(lambda: life.save(f"last-{next(saves)}").json.get("commit"), lambda: f"Git commits nothing: {life.saves[-1][-1]}")
         commits = account_of_saves(life)
         life.dismiss("failing")
