@@ -105,16 +105,22 @@ struct LinkHandler {
   /// - Parameter sent: The form that was sent; nil for the page alone.
   private func ended(_ known: Known, _ sent: HTTPQuery?) -> HTTPServerResponse {
     guard let decision = known.step.decision, decision.link == known.link,
-      sent.map({ isSame($0, as: decision, known) }) ?? true
+      // A link without a name is anyone's, so its page alone says who decided.
+      sent.map({ isSame($0, as: decision, known) }) ?? !known.right.name.isEmpty
     else { return pages.ended(known.run, known.step, status: sent == nil ? 200 : 409) }
     return pages.recorded(known.run, known.step, decision)
   }
 
   private func isSame(_ sent: HTTPQuery, as decision: DecisionRecord, _ known: Known) -> Bool {
+    let name = known.right.name.isEmpty ? LinkHandler.name(sent) : known.right.name
+    guard name == decision.by else { return false }
     guard let fields = decision.fields else { return sent["choice"] == (decision.isApproved ? "approve" : "reject") }
     guard let texts = LinkPages.texts(sent, for: known.step) else { return false }
     return known.step.wait?.values(of: texts).map { JSON.displayed($0) } == JSON.displayed(fields)
   }
+
+  /// The name that a person gave in a form, as it is recorded.
+  private static func name(_ form: HTTPQuery) -> String { (form["name"] ?? "").trimmed + DecisionRecord.byLink }
 
   private func decide(_ known: Known, _ request: HTTPServerRequest) async throws(Problem) -> HTTPServerResponse {
     if let fault = request.formFault { throw Problem(.refusal(.request), fault) }
@@ -133,7 +139,7 @@ struct LinkHandler {
       let given = (form["name"] ?? "").trimmed
       guard (1...LinkHandler.mostOfName).contains(given.count), given.unicodeScalars.allSatisfy({ $0.value >= 0x20 })
       else { return again([FormFault("Give your name, in 1 to \(LinkHandler.mostOfName) characters.", at: "name")]) }
-      name = given + DecisionRecord.byLink
+      name = LinkHandler.name(form)
     }
     let comment = (form["comment"] ?? "").trimmed
     guard comment.count <= LinkHandler.mostOfComment else {

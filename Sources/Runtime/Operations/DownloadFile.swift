@@ -37,8 +37,10 @@ package struct DownloadFile: Operation {
     }
     let bytes = try await readFile(file)
     if let secret = agent.store.secrets.finder.names(in: bytes).first {
+      // A token may not see the names of secrets.
+      let held = caller.isElsewhere ? "a secret" : "the secret '\(secret)'"
       throw RequestRefusedError(
-        .notFound, "'\(file.name)' isn't shown: it holds the secret '\(secret)', so it stays on its machine")
+        .notFound, "'\(file.name)' isn't shown: it holds \(held), so it stays on its machine")
     }
     return Answer(file: file, bytes: bytes)
   }

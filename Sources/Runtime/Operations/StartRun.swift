@@ -42,6 +42,8 @@ package struct StartRun: Operation {
     let runKey = try agent.runKey(key, of: caller)
     var cause = caller.asking(RunCause(.manual), through: assistant)
     if let like {
+      // A refusal of a value, or of a key with other values, would tell of the inputs.
+      try caller.check([.data], "'like' needs")
       let earlier = try await agent.earlierRun(like, of: recipe.name, for: caller)
       cause.run = earlier.id
       // A plan has its inputs.

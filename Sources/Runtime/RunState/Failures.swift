@@ -38,7 +38,7 @@ package struct FailureMark: Record, Equatable {
   /// How much of a message is compared, in bytes.
   private static let mostCompared = 400
 
-  /// The first line of a message with `#` for each word that has a digit.
+  /// The first line of a message with `#` for each word that has a digit, and for each UUID.
   package static func pattern(_ message: String) -> String {
     var pattern: [UInt8] = []
     var word: [UInt8] = []
@@ -47,8 +47,15 @@ package struct FailureMark: Record, Equatable {
       pattern += hasDigit ? [UInt8(ascii: "#")] : word
       (word, hasDigit) = ([], false)
     }
-    for byte in message.utf8.prefix(mostCompared) {
-      if byte == ASCII.newline { break }
+    let bytes = Array(message.utf8.prefix(mostCompared))
+    var rest = bytes[...]
+    while let byte = rest.first, byte != ASCII.newline {
+      if word.isEmpty, isUUID(rest.prefix(36)) {
+        pattern.append(UInt8(ascii: "#"))
+        rest.removeFirst(36)
+        continue
+      }
+      rest.removeFirst()
       let isDigit = ASCII.digits.contains(byte)
       if isDigit || ASCII.lowercase.contains(byte | 0x20) {
         word.append(byte)
@@ -60,6 +67,16 @@ package struct FailureMark: Record, Equatable {
     }
     endWord()
     return String(decoding: pattern, as: UTF8.self)
+  }
+
+  /// Whether bytes are a UUID, such as a run's id, whose parts may have no digit.
+  private static func isUUID(_ bytes: ArraySlice<UInt8>) -> Bool {
+    bytes.count == 36
+      && bytes.enumerated().allSatisfy { index, byte in
+        [8, 13, 18, 23].contains(index)
+          ? byte == ASCII.minus
+          : ASCII.digits.contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte | 0x20)
+      }
   }
 
   /// The path of a step without the numbers between its brackets.

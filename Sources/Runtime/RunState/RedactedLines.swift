@@ -45,8 +45,8 @@ package struct RedactedLines: Sendable {
       rest[open...last].count(where: { !Needle.isLineEnd($0) }) < SecretFinder.shortest
     {
       end = last + 1
-    } else if open - told > RedactedLines.longest {
-      end = max(end, open)
+    } else if open - max(end, told) > RedactedLines.longest {
+      end = open
     }
     guard end > told else { return [] }
     let lines = lines(to: end, finds)

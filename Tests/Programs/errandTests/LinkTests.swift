@@ -278,8 +278,13 @@ import Testing
     #expect(decided.status == 200 && decided.text.contains("You rejected on "), "\(decided)")
     _ = try await bench.program.call("runs", "follow", run)
     #expect(try bench.program.read("said.txt") == "false Ann O'Neil (by link)")
-    let again = try await stranger.decide("reject", [("name", "Somebody else")], question: "")
+    let again = try await stranger.decide("reject", [("name", "Ann O'Neil")], question: "")
     #expect(again.status == 200 && again.text.contains("You rejected on "))
+    // The link is anyone's: whoever comes later is told who decided, also with the same choice.
+    let other = try await stranger.decide("reject", [("name", "Somebody else")], question: "")
+    #expect(other.status == 409 && other.text.contains("(by link) rejected this"), "\(other.text)")
+    let later = try await stranger.send("GET")
+    #expect(later.status == 200 && later.text.contains("(by link) rejected this"), "\(later.text)")
     await bench.end()
   }
 

@@ -175,6 +175,10 @@ import Testing
     // It is retried once.
     #expect(!old.contains("action=\"/runs/\(first)/retry\""))
     #expect(try await own.browser.get("/recipes/patient?like=\(first)").status == 400)
+    // Whoever may not see the inputs may not use them, nor guess at them.
+    let starter = try await own.bench.token("starter", "--scope", "read", "--scope", "start")
+    let refused = try await own.bench.send("POST", "/api/v1/recipes/quick/runs", starter, "{\"like\": \"\(first)\"}")
+    #expect(refused.status == 403 && refused.json["detail"]?.string?.contains("'like' needs") == true, "\(refused)")
     let list = try await own.browser.get("/runs?cause=retry").text
     #expect(list.contains(">quick <code>\(retry.suffix(8))</code></a>") && !list.contains("\(again)"))
     await own.bench.end()

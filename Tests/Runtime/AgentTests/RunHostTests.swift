@@ -1,5 +1,6 @@
 import ActionTestKit
 import Basics
+import Operations
 import RunState
 import Runs
 import Testing
@@ -391,6 +392,37 @@ import Testing
       try await bench.ask(#"{"ask":"signal","id":"e1","name":"e"}"#) == [
         #"{"received":"e1","isNew":true}"#
       ])
+  }
+
+  @Test(arguments: [true, false]) func `a decision that is sent several times at once has one answer`(
+    _ hasKey: Bool
+  ) async throws {
+    let bench = await HostBench()
+    try await bench.start("r1", RunHostTests.approval)
+    await bench.until("r1 waits")
+    let request = DecideStep.with {
+      $0.run = "r1"
+      $0.approved = true
+      $0.key = hasKey ? "k" : nil
+    }
+    let answers = await withTaskGroup(of: Result<StepPath, RequestRefusedError>.self) { group in
+      for _ in 0..<20 {
+        group.addTask {
+          do throws(RequestRefusedError) {
+            return .success(try await bench.service.perform(request, for: AgentCaller(name: "ann")).decided)
+          } catch {
+            return .failure(error)
+          }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    let given = answers.filter { (try? $0.get()) == "ask" }
+    #expect(given.count == (hasKey ? 20 : 1))
+    for case .failure(let refusal) in answers {
+      #expect(refusal.message.contains("'ask' was approved by ann"), "\(refusal.message)")
+    }
+    await bench.until("r1 succeeded")
   }
 
   @Test(arguments: [

@@ -208,6 +208,7 @@ import Testing
     ("run 12 failed after 3.5s", "run # failed after #.#"), ("no such task", "no such task"), ("", ""),
     ("at 2026-11-20T09:30:00Z: B12 is taken\nby ann", "at #-#-#:#:#: # is taken"),
     ("Zürich has 3 Zoos", "Zürich has # Zoos"), ("v1beta2", "#"),
+    ("no file 'a-01a23183-5d4f-afef-bd15-aacdeffeebaf.txt'", "no file 'a-#.txt'"),
   ])
   func `a message without its numbers`(_ message: String, _ pattern: String) {
     #expect(FailureMark.pattern(message) == pattern)

@@ -108,6 +108,16 @@ import Testing
     }
   }
 
+  @Test func `lines that come fast are whole`() {
+    let lines = (1...20_000).map { "line \($0) of many" }
+    let bytes = Array(lines.joined(separator: "\n").utf8)
+    #expect(bytes.count > 4 * RedactedLines.longest)
+    for size in [bytes.count, 65_536, 65_537, 200_000] {
+      let chunks = stride(from: 0, to: bytes.count, by: size).map { Array(bytes[$0..<min($0 + size, bytes.count)]) }
+      #expect(Self.lines(chunks, ["a secret text"]) == lines, "in chunks of \(size)")
+    }
+  }
+
   @Test func `bytes that aren't UTF-8 are displayed as such`() {
     #expect(
       Self.lines([[0x61, 0xFF, 0x62, 0x0A, 0xC3], [0xA4, 0x0A], [0xE2, 0x82]], []) == ["a\u{FFFD}b", "ä", "\u{FFFD}"])
