@@ -30,7 +30,7 @@ struct Serving {
     return [
       Row(
         "idle serve, 1,000 schedules: memory", megabytes, "MB",
-        .atMost(20).missed(at: 25.3, because: "most of it are pages of the program of 22 MB, which processes share")),
+        .atMost(20).missed(at: 25.3, because: "most of it are pages of the program of 25 MB, which processes share")),
       .processor("idle serve, 1,000 schedules: processor of 10 s", used, .atMost(10)),
     ]
   }

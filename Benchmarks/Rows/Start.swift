@@ -38,7 +38,8 @@ struct Start {
       Row(
         "size of errand", Double(size) / 1e6, "MB",
         .atMost(20).missed(
-          at: 25.2, because: "generics of 67 operations, async functions and the standard library; see decisions/linking.md")),
+          at: 25.2,
+          because: "generics of 67 operations, async functions and the standard library; see decisions/linking.md")),
     ]
   }
 
