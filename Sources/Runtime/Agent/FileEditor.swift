@@ -75,6 +75,13 @@ package final class FileEditor: Sendable {
     return (file, content)
   }
 
+  /// Refuses a caller that is limited to other recipes than the one that a text is about.
+  package static func check(_ caller: AgentCaller, for recipe: String?) throws(RequestRefusedError) {
+    guard let recipe, !caller.sees(recipe: recipe) else { return }
+    throw RequestRefusedError(
+      .forbidden, "the text is about the recipe '\(recipe)', and the token is limited to other recipes")
+  }
+
   package static func unknown(_ path: String) -> RequestRefusedError {
     RequestRefusedError(.notFound, "there is no file '\(path.safe.shortened(to: 120))'")
   }
@@ -289,8 +296,7 @@ package final class FileEditor: Sendable {
     let isWritten = current?.bytes == bytes
     if !isWritten, current?.digest != save.base { throw FileEditor.conflict(file, current) }
     let digest = try EditableFiles.digest(bytes)
-    let git = await GitFolder.find(
-      file.folder.isEmpty ? editing.root : "\(editing.root)/\(file.folder)", environment: editing.environment)
+    let git = await repository(of: file)
     // The text before a save isn't lost either, such as one that a person wrote on the machine since.
     if let current, !isWritten, await !isCommitted(file, git), !kept.has(current, of: file.path) {
       try await keep(current, of: file, by: "", nil, at: current.changedAt)
@@ -321,9 +327,7 @@ package final class FileEditor: Sendable {
     }
     await editing.afterStep(.served)
 
-    switch await GitFolder.find(
-      file.folder.isEmpty ? editing.root : "\(editing.root)/\(file.folder)", environment: editing.environment)
-    {
+    switch await repository(of: file) {
     case .none: break
     case .unusable(let words): saved.notCommitted = paths.told(words)
     case .found(let git):
@@ -395,10 +399,7 @@ package final class FileEditor: Sendable {
     _ edited: Edited, for caller: AgentCaller, serving schedules: ScheduleHost
   ) async throws(RequestRefusedError) {
     let examined = try await answer { edited.examined(withFixes: false) }
-    if let recipe = examined.recipe, !caller.sees(recipe: recipe.name) {
-      throw RequestRefusedError(
-        .forbidden, "the text is about the recipe '\(recipe.name)', and the token is limited to other recipes")
-    }
+    try FileEditor.check(caller, for: examined.recipe?.name)
     let own = examined.errors.map { $0.line(in: paths) }
     let others = await objections(to: examined, in: edited.file, for: caller, serving: schedules)
     let faults = own + others.map { "\($0.path):\($0.line): \($0.message)" }
@@ -501,15 +502,19 @@ package final class FileEditor: Sendable {
 
   /// The work tree of a file, if it is in one.
   private func git(_ file: EditableFile) async -> GitFolder? {
-    let folder = file.folder.isEmpty ? editing.root : "\(editing.root)/\(file.folder)"
-    if case .found(let git) = await GitFolder.find(folder, environment: editing.environment) { return git }
+    if case .found(let git) = await repository(of: file) { return git }
     return nil
+  }
+
+  /// Whether the folder of a file is in a repository.
+  private func repository(of file: EditableFile) async -> GitFolder.Finding {
+    await GitFolder.find(
+      file.folder.isEmpty ? editing.root : "\(editing.root)/\(file.folder)", environment: editing.environment)
   }
 
   /// The state of a file in Git; nil without Git.
   package func gitStatus(of file: EditableFile) async -> GitFolder.Status? {
-    let folder = file.folder.isEmpty ? editing.root : "\(editing.root)/\(file.folder)"
-    switch await GitFolder.find(folder, environment: editing.environment) {
+    switch await repository(of: file) {
     case .none: return nil
     case .unusable(let words): return GitFolder.Status(branch: nil, isClean: true, obstacle: paths.told(words))
     case .found(let git):

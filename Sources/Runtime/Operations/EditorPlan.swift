@@ -42,10 +42,7 @@ package struct EditorPlan: Operation {
       }
       throw refusal
     }
-    if let recipe = errors.recipe, !caller.sees(recipe: recipe.name) {
-      throw RequestRefusedError(
-        .forbidden, "the text is about the recipe '\(recipe.name)', and the token is limited to other recipes")
-    }
+    try FileEditor.check(caller, for: errors.recipe?.name)
     let given = agent.given(inputs ?? ValueMap(), texts)
     return try await editor.alone("plan", caller) { () async throws(RequestRefusedError) in
       let prepared = try await schedules.run(

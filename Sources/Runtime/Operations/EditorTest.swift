@@ -31,12 +31,7 @@ package struct EditorTest: Operation {
     guard edited.file.kind != .configuration else {
       throw RequestRefusedError(.request, "only recipes have tests, and '\(edited.file.path)' isn't one")
     }
-    if let about = try await editor.answer({ edited.folder.subject(of: edited.source)?.name }),
-      !caller.sees(recipe: about)
-    {
-      throw RequestRefusedError(
-        .forbidden, "the text is about the recipe '\(about)', and the token is limited to other recipes")
-    }
+    try FileEditor.check(caller, for: try await editor.answer { edited.folder.subject(of: edited.source)?.name })
     let tests = try await editor.answer {
       edited.file.kind == .test ? [edited.file.fullPath] : edited.service.tests(of: edited.source)
     }
